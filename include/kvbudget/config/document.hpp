@@ -1,0 +1,227 @@
+// JSON documents as they are published, and checked access to their values.
+//
+// Files are read as Python's json module reads them: a byte order mark, repeated keys (the last one wins) and the
+// bare words Infinity, -Infinity and NaN are accepted; comments and trailing text are not. Every number is read
+// through one checked function, because the JSON library's own conversions wrap -1, cut 1.5 and take true for 1.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <kvbudget/errors.hpp>
+
+namespace kvbudget::config {
+
+using json = nlohmann::json;
+
+/// A parsed file and the name under which errors speak of it.
+struct document {
+  json root;
+  std::string file;
+};
+
+/// The largest number that any field of a config may hold.
+inline constexpr std::uint64_t max_field_value = 0x7fff'ffff;
+
+namespace detail {
+
+/// A value as it stands in an error message: its JSON text, cut when it is long. Nested values are only counted:
+/// printing recurses, and a published file may nest as deep as it likes.
+inline std::string shown(const json& value) {
+  bool flat = value.size() <= 8;
+  if (value.is_structured()) {
+    for (const json& entry : value) flat = flat && !entry.is_structured();
+  }
+  std::string text = flat ? value.dump(-1, ' ', false, json::error_handler_t::replace)
+                          : std::string(value.is_array() ? "an array of " : "an object of ") +
+                                std::to_string(value.size()) + " entries";
+  if (text.size() > 80) text = text.substr(0, 77) + "...";
+  return text;
+}
+
+/// Replaces the bare words that Python's json writes for non-finite numbers by {"__float__": "Infinity"}, the
+/// spelling of transformers 5, so that one form remains.
+inline std::string with_spelled_non_finite_numbers(std::string_view text) {
+  constexpr std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
+  std::string result;
+  result.reserve(text.size() + 64);
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\' && i + 1 < text.size()) result += text[i++];
+      else if (c == '"') in_string = false;
+      result += text[i];
+      continue;
+    }
+    if (c == '"') in_string = true;
+    bool replaced = false;
+    for (const std::string_view word : words) {
+      if (text.substr(i, word.size()) != word) continue;
+      result += std::string(R"({"__float__":")") + std::string(word) + "\"}";
+      i += word.size() - 1;
+      replaced = true;
+      break;
+    }
+    if (!replaced) result += c;
+  }
+  return result;
+}
+
+}  // namespace detail
+
+/// Parses `text`. Throws config_error with the position when it is not JSON.
+inline document parse_document(std::string_view text, std::string file) {
+  if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
+  std::string spelled;
+  if (text.find("Infinity") != text.npos || text.find("NaN") != text.npos) {
+    spelled = detail::with_spelled_non_finite_numbers(text);
+    text = spelled;
+  }
+  try {
+    return {json::parse(text), std::move(file)};
+  } catch (const json::exception& e) {
+    throw config_error({std::move(file), "", ""}, std::string("not valid JSON (") + e.what() + ")",
+                       "a JSON document as Python's json module reads it");
+  }
+}
+
+/// Reads and parses a file. Throws config_error.
+inline document read_document(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string text;
+  if (stream) text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  if (!stream || stream.bad()) throw config_error({path, "", ""}, "cannot be read", "a readable file");
+  return parse_document(text, path);
+}
+
+/// The non-finite numbers in both spellings end up as this object.
+inline bool is_non_finite(const json& value) {
+  return value.is_object() && value.size() == 1 && value.contains("__float__");
+}
+
+/// A place in a document: an object or array, with the pointer that leads to it. Cheap to copy; the document must
+/// outlive it.
+class node {
+ public:
+  node(const json& value, std::string pointer, const std::string& file)
+      : value_(&value), pointer_(std::move(pointer)), file_(&file) {}
+  explicit node(const document& d) : node(d.root, "", d.file) {}
+
+  [[nodiscard]] const json& value() const noexcept { return *value_; }
+  [[nodiscard]] const std::string& pointer() const noexcept { return pointer_; }
+  [[nodiscard]] const std::string& file() const noexcept { return *file_; }
+
+  /// The member `key`; nullptr when this is no object, or has none, or has null there.
+  [[nodiscard]] const json* find(std::string_view key) const {
+    if (!value_->is_object()) return nullptr;
+    const auto at = value_->find(key);
+    return at == value_->end() || at->is_null() ? nullptr : &*at;
+  }
+
+  [[nodiscard]] node child(std::string_view key, const json& value) const {
+    return {value, pointer_ + "/" + escaped(key), *file_};
+  }
+  [[nodiscard]] node child(std::size_t index) const {
+    return {(*value_)[index], pointer_ + "/" + std::to_string(index), *file_};
+  }
+  /// The object under `key`, if there is one. Any other kind of value is an error.
+  [[nodiscard]] std::optional<node> object(std::string_view key) const {
+    const json* const member = find(key);
+    if (member == nullptr) return std::nullopt;
+    if (!member->is_object()) fail(key, *member, "not an object", "an object or null");
+    return child(key, *member);
+  }
+
+  /// A whole number in [lowest, highest]. Negative numbers, fractions, strings, booleans and larger numbers are errors.
+  [[nodiscard]] std::uint64_t count(std::uint64_t lowest = 0, std::uint64_t highest = max_field_value) const {
+    const auto expected = [&] {
+      return "a whole number from " + std::to_string(lowest) + " to " + std::to_string(highest);
+    };
+    if (value_->is_number_unsigned()) {
+      const auto number = value_->get<std::uint64_t>();
+      if (number < lowest || number > highest) fail("out of range", expected());
+      return number;
+    }
+    if (value_->is_number_integer()) fail("negative", expected());
+    if (value_->is_number_float()) {
+      const double number = value_->get<double>();
+      fail(number >= 9.2e18 || number <= -9.2e18 ? "out of range" : "not a whole number", expected());
+    }
+    fail(value_->is_string() ? "a string" : value_->is_boolean() ? "a boolean" : "not a number", expected());
+  }
+  /// The same of the member `key`; nothing when it is absent or null.
+  [[nodiscard]] std::optional<std::uint64_t> count(std::string_view key, std::uint64_t lowest = 0,
+                                                   std::uint64_t highest = max_field_value) const {
+    const json* const member = find(key);
+    if (member == nullptr) return std::nullopt;
+    if (member->is_number_unsigned()) {  // the usual case, without building a pointer
+      const auto number = member->get<std::uint64_t>();
+      if (number >= lowest && number <= highest) return number;
+    }
+    return child(key, *member).count(lowest, highest);
+  }
+
+  [[nodiscard]] std::optional<bool> boolean(std::string_view key) const {
+    const json* const member = find(key);
+    if (member == nullptr) return std::nullopt;
+    if (!member->is_boolean()) fail(key, *member, "not a boolean", "true, false or null");
+    return member->get<bool>();
+  }
+  [[nodiscard]] std::optional<std::string> string(std::string_view key) const {
+    const json* const member = find(key);
+    if (member == nullptr) return std::nullopt;
+    if (!member->is_string()) fail(key, *member, "not a string", "a string or null");
+    return member->get<std::string>();
+  }
+  /// A finite number, whole or not.
+  [[nodiscard]] std::optional<double> number(std::string_view key) const {
+    const json* const member = find(key);
+    if (member == nullptr) return std::nullopt;
+    if (!member->is_number()) fail(key, *member, "not a finite number", "a number or null");
+    return member->get<double>();
+  }
+  /// The array under `key`, if there is one.
+  [[nodiscard]] std::optional<node> array(std::string_view key) const {
+    const json* const member = find(key);
+    if (member == nullptr) return std::nullopt;
+    if (!member->is_array()) fail(key, *member, "not an array", "an array or null");
+    return child(key, *member);
+  }
+
+  [[noreturn]] void fail(std::string problem, std::string expected) const {
+    throw config_error({*file_, pointer_, detail::shown(*value_)}, std::move(problem), std::move(expected));
+  }
+  [[noreturn]] void fail(std::string_view key, const json& value, std::string problem, std::string expected) const {
+    child(key, value).fail(std::move(problem), std::move(expected));
+  }
+  /// A field that must be there and is not.
+  [[noreturn]] void fail_missing(std::string_view key, std::string expected) const {
+    throw config_error({*file_, pointer_ + "/" + escaped(key), ""}, "missing, and the class has no default for it",
+                       std::move(expected));
+  }
+
+ private:
+  static std::string escaped(std::string_view key) {
+    std::string text;
+    for (const char c : key) {
+      if (c == '~') text += "~0";
+      else if (c == '/') text += "~1";
+      else text += c;
+    }
+    return text;
+  }
+
+  const json* value_;
+  std::string pointer_;
+  const std::string* file_;
+};
+
+}  // namespace kvbudget::config

@@ -1,0 +1,57 @@
+// What an engine makes of one config and one set of options: the common form for programs and reports.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <kvbudget/config/document.hpp>
+
+namespace kvbudget::config {
+
+/// Where a quantity of the model came from: a JSON pointer, "class default (…)" or a rule.
+struct provenance {
+  std::string quantity;
+  json value;
+  std::string source;
+};
+
+/// Bytes of one layer as the engine keeps it. Layer -1 stands for what belongs to the cache as a whole.
+struct layer_bytes {
+  std::int64_t layer = 0;
+  std::string kind;
+  std::uint64_t k_bytes = 0;
+  std::uint64_t v_bytes = 0;
+  std::uint64_t other_bytes = 0;
+};
+
+/// One pool of equal units, as in plan.hpp, with a name of its own.
+struct pool_bytes {
+  std::string name;
+  std::uint32_t device = 0;
+  std::uint64_t unit_bytes = 0;
+  std::uint64_t units = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// The engine's answer. `figures` has the engine's own figures under their contract names; the rest is the same in
+/// one form for all engines. With a `refusal` the figures hold what is known all the same, and "error" says why.
+struct evaluation {
+  std::string engine;
+  std::string version;
+  json settings = json::object();  ///< every option in force, defaults included
+  json figures = json::object();
+  std::string refusal;             ///< why the engine does not run these settings; empty when it does
+
+  std::string model_type;
+  std::string attention;  ///< MHA, GQA, MQA, MLA, hybrid …
+  std::uint64_t model_layers = 0;
+  std::vector<provenance> sources;
+
+  std::uint64_t total_bytes = 0;
+  std::vector<pool_bytes> pools;
+  std::vector<layer_bytes> layers;
+  std::vector<std::string> notes;
+};
+
+}  // namespace kvbudget::config

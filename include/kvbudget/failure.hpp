@@ -1,0 +1,87 @@
+// What can go wrong while sizes are computed, and how the core says so.
+//
+// Every failure is a call of a function that is not constexpr and whose name tells what happened. In a constant
+// expression the compiler therefore stops and prints that name; at run time the function throws `size_error`, or
+// aborts in a build without exceptions.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+namespace kvbudget {
+
+/// Why a size has no value.
+enum class failure : std::uint8_t {
+  none,
+  overflow,                 ///< the exact result does not fit in 64 bits
+  negative,                 ///< a difference below zero, or a negative number where a count belongs
+  division_by_zero,         ///< a block size, rate or divisor of zero
+  partial_block,            ///< a row of a tensor is not a whole number of blocks of its storage type
+  exceeds_reservation,      ///< a request is longer than the length that was reserved for it
+  too_many_layers,          ///< more than 65,536 layers
+  unsupported_layer         ///< the policy has no rule for this kind of layer in this setting
+};
+
+/// The exception of the core. It owns no memory; `reason()` is for programs, `what()` for people.
+class size_error : public std::exception {
+ public:
+  explicit size_error(failure reason, const char* message) noexcept : reason_(reason), message_(message) {}
+  [[nodiscard]] const char* what() const noexcept override { return message_; }
+  [[nodiscard]] failure reason() const noexcept { return reason_; }
+
+ private:
+  failure reason_;
+  const char* message_;
+};
+
+namespace detail {
+
+[[noreturn]] inline void raise(failure reason, const char* message) {
+#if defined(__cpp_exceptions)
+  throw size_error(reason, message);
+#else
+  (void)reason;
+  (void)message;
+  __builtin_abort();
+#endif
+}
+
+}  // namespace detail
+
+[[noreturn]] inline void kv_cache_size_overflows_64_bits() {
+  detail::raise(failure::overflow, "kvbudget: a size does not fit in 64 bits");
+}
+[[noreturn]] inline void kv_cache_size_is_negative() {
+  detail::raise(failure::negative, "kvbudget: a size or count is negative");
+}
+[[noreturn]] inline void division_by_a_size_of_zero() {
+  detail::raise(failure::division_by_zero, "kvbudget: a block size, rate or divisor is zero");
+}
+[[noreturn]] inline void row_is_not_a_whole_number_of_blocks() {
+  detail::raise(failure::partial_block, "kvbudget: a row does not divide into whole blocks of its storage type");
+}
+[[noreturn]] inline void request_is_longer_than_its_reservation() {
+  detail::raise(failure::exceeds_reservation, "kvbudget: a request is longer than the length reserved for it");
+}
+[[noreturn]] inline void model_has_more_than_65536_layers() {
+  detail::raise(failure::too_many_layers, "kvbudget: a model has more than 65,536 layers");
+}
+[[noreturn]] inline void policy_has_no_rule_for_this_layer() {
+  detail::raise(failure::unsupported_layer, "kvbudget: the cache policy has no rule for this kind of layer");
+}
+
+/// Calls the function that is named after `reason`.
+constexpr void raise_failure(failure reason) {
+  switch (reason) {
+    case failure::none: return;
+    case failure::overflow: kv_cache_size_overflows_64_bits();
+    case failure::negative: kv_cache_size_is_negative();
+    case failure::division_by_zero: division_by_a_size_of_zero();
+    case failure::partial_block: row_is_not_a_whole_number_of_blocks();
+    case failure::exceeds_reservation: request_is_longer_than_its_reservation();
+    case failure::too_many_layers: model_has_more_than_65536_layers();
+    case failure::unsupported_layer: policy_has_no_rule_for_this_layer();
+  }
+}
+
+}  // namespace kvbudget

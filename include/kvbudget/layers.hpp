@@ -1,0 +1,144 @@
+// Many layers as one value: uniform models, mixed models, arrays.
+#pragma once
+
+#include <cstddef>
+
+#include <kvbudget/cache.hpp>
+
+namespace kvbudget {
+
+/// No model has more; a number above it is an error in the input, not a large model.
+inline constexpr std::uint64_t max_layers = 65'536;
+
+/// `count` equal layers. They are costed once.
+template <class Layer>
+struct repeated {
+  std::uint64_t count = 0;
+  Layer layer;
+};
+template <class Count, class Layer>
+repeated(Count, Layer) -> repeated<Layer>;
+
+/// Layers of different kinds one after the other; each part may be a single layer, `repeated`, or a list again.
+template <class... Parts>
+struct layer_list;
+
+template <class First>
+struct layer_list<First> {
+  First first;
+};
+template <class First, class... Rest>
+struct layer_list<First, Rest...> {
+  First first;
+  layer_list<Rest...> rest;
+
+  constexpr layer_list(First head, Rest... tail) : first(head), rest{tail...} {}
+};
+template <class... Parts>
+layer_list(Parts...) -> layer_list<Parts...>;
+
+/// Contiguous layers of one type: std::array, std::vector, a C array.
+template <class T>
+concept layer_range = requires(const T& layers) {
+  layers.begin();
+  layers.end();
+  *layers.begin() == *layers.begin();
+};
+
+namespace detail {
+
+[[nodiscard]] constexpr checked_count layer_count(std::uint64_t n) noexcept {
+  return n <= max_layers ? checked_count(n) : checked_count::failed(failure::too_many_layers);
+}
+
+template <class Policy, class Layers, class Batch>
+struct layers_cost {
+  static constexpr footprint of(const Policy& policy, const Layers& layer, const Batch& batch)
+    requires caches<Policy, Layers, Batch>
+  {
+    return allocated(policy, layer, batch);
+  }
+};
+
+template <class Policy, class Layer, class Batch>
+struct layers_cost<Policy, repeated<Layer>, Batch> {
+  static constexpr footprint of(const Policy& policy, const repeated<Layer>& layers, const Batch& batch) {
+    return layers_cost<Policy, Layer, Batch>::of(policy, layers.layer, batch) * layer_count(layers.count);
+  }
+};
+
+template <class Policy, class First, class... Rest, class Batch>
+struct layers_cost<Policy, layer_list<First, Rest...>, Batch> {
+  static constexpr footprint of(const Policy& policy, const layer_list<First, Rest...>& layers, const Batch& batch) {
+    const footprint first = layers_cost<Policy, First, Batch>::of(policy, layers.first, batch);
+    if constexpr (sizeof...(Rest) == 0) {
+      return first;
+    } else {
+      return first + layers_cost<Policy, layer_list<Rest...>, Batch>::of(policy, layers.rest, batch);
+    }
+  }
+};
+
+/// Runs of equal layers are costed once; a batch that must be walked makes it worth looking further back.
+template <class Policy, layer_range Layers, class Batch>
+struct layers_cost<Policy, Layers, Batch> {
+  using layer_type = std::remove_cvref_t<decltype(*std::declval<const Layers&>().begin())>;
+
+  static constexpr footprint of(const Policy& policy, const Layers& layers, const Batch& batch) {
+    footprint sum{0U, 0U, 0U};
+    std::uint64_t total = 0;
+    for (auto at = layers.begin(); at != layers.end(); ++total) {
+      if (total == max_layers) return footprint{layer_count(total + 1), 0U, 0U};
+      auto next = at;
+      std::uint64_t run = 0;
+      for (; next != layers.end() && *next == *at; ++next) ++run;
+      sum = sum + layers_cost<Policy, layer_type, Batch>::of(policy, *at, batch) * layer_count(run);
+      at = next;
+    }
+    return sum;
+  }
+};
+
+template <class Policy, layer_range Layers, class Length>
+struct layers_cost<Policy, Layers, ragged_batch<Length>> {
+  using layer_type = std::remove_cvref_t<decltype(*std::declval<const Layers&>().begin())>;
+
+  static constexpr footprint of(const Policy& policy, const Layers& layers, const ragged_batch<Length>& batch) {
+    footprint sum{0U, 0U, 0U};
+    std::uint64_t total = 0;
+    for (auto at = layers.begin(); at != layers.end(); ++at) {
+      if (++total > max_layers) return footprint{layer_count(total), 0U, 0U};
+      bool seen = false;
+      for (auto before = layers.begin(); before != at && !seen; ++before) seen = *before == *at;
+      if (seen) continue;
+      std::uint64_t equal = 0;
+      for (auto later = at; later != layers.end(); ++later) equal += *later == *at ? 1U : 0U;
+      sum = sum + layers_cost<Policy, layer_type, ragged_batch<Length>>::of(policy, *at, batch) * layer_count(equal);
+    }
+    return sum;
+  }
+};
+
+}  // namespace detail
+
+/// A policy and layers that it has rules for.
+template <class Layers, class Policy, class Batch = uniform_batch>
+concept cacheable = requires(const Policy& p, const Layers& l, const Batch& b) {
+  { detail::layers_cost<Policy, std::remove_cvref_t<Layers>, Batch>::of(p, l, b) } -> std::same_as<footprint>;
+};
+
+/// What `batch` takes in all `layers` under `policy`. Failures are in the result, not raised.
+template <class Layers, class Policy, class Batch>
+  requires cacheable<Layers, Policy, Batch>
+[[nodiscard]] constexpr footprint total_footprint(const Layers& layers, const Policy& policy, const Batch& batch) {
+  return detail::layers_cost<Policy, Layers, Batch>::of(policy, layers, batch);
+}
+
+/// The same in bytes. Raises a failure (a compile error in a constant expression).
+template <class Layers, class Policy, class Batch>
+  requires cacheable<Layers, Policy, Batch>
+[[nodiscard]] constexpr bytes total_bytes(const Layers& layers, const Policy& policy, const Batch& batch) {
+  return bytes(total_footprint(layers, policy, batch).total());
+}
+
+}  // namespace kvbudget
