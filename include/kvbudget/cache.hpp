@@ -30,6 +30,25 @@ struct paged {
   tokens block_size;
 };
 
+/// A policy that keeps a batch as one tensor: sequences of different lengths are padded to the longest.
+template <class Policy>
+inline constexpr bool pads_to_longest = false;
+template <>
+inline constexpr bool pads_to_longest<padded> = true;
+template <>
+inline constexpr bool pads_to_longest<static_reservation> = true;
+
+/// The batch as the policy sees it.
+template <class Policy, class Batch>
+[[nodiscard]] constexpr const Batch& batch_under(const Policy&, const Batch& batch) noexcept {
+  return batch;
+}
+template <class Policy, class Length>
+  requires pads_to_longest<Policy>
+[[nodiscard]] constexpr uniform_batch batch_under(const Policy&, const ragged_batch<Length>& batch) noexcept {
+  return {request(tokens(batch.longest()), tokens()), batch.size()};
+}
+
 // ---- stored positions -------------------------------------------------------------------------------------------
 
 [[nodiscard]] constexpr checked_count positions(stored_positions, const full_attention&, const request& r) noexcept {
@@ -57,15 +76,18 @@ struct paged {
                                                 const request& r) noexcept {
   return checked_count(r.prompt.count()) + smaller(r.generated.count(), l.window.count());
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const cross_attention&, const request& r) noexcept {
-  return r.encoder.count();
+[[nodiscard]] constexpr checked_count positions(stored_positions, const segment_memory& l, const request& r) noexcept {
+  return smaller(r.length(), l.length.count());
+}
+[[nodiscard]] constexpr checked_count positions(stored_positions, const cross_attention& l, const request& r) noexcept {
+  return l.window.count() == 0 ? checked_count(r.encoder.count()) : smaller(r.encoder.count(), l.window.count());
 }
 
 // ---- policies that are made of the stored positions ----------------------------------------------------------------
 
 template <positional_layer Layer>
 [[nodiscard]] constexpr checked_count positions(padded, const Layer& layer, const request& r) noexcept {
-  return positions(stored_positions{}, layer, r);  // the batch gives every sequence the longest request
+  return positions(stored_positions{}, layer, r);  // batch_under() has made every request the longest
 }
 
 template <positional_layer Layer>
@@ -163,22 +185,6 @@ template <class Length>
 [[nodiscard]] constexpr footprint allocated(const stored_positions&, const sliding_window_attention& layer,
                                             const ragged_batch<Length>& batch) noexcept {
   return bytes_of_positions(layer, detail::sum_of_lengths(batch, layer.window.count()));
-}
-
-/// Padded to the longest sequence.
-template <positional_layer Layer, class Length>
-[[nodiscard]] constexpr footprint allocated(const padded& policy, const Layer& layer,
-                                            const ragged_batch<Length>& batch) noexcept {
-  const request longest(tokens(batch.longest()), tokens());
-  return allocated(policy, layer, uniform_batch{longest, batch.size()});
-}
-
-/// A reservation does not depend on what is used of it; only the longest sequence must fit.
-template <positional_layer Layer, class Length>
-[[nodiscard]] constexpr footprint allocated(const static_reservation& policy, const Layer& layer,
-                                            const ragged_batch<Length>& batch) noexcept {
-  const request longest(tokens(batch.longest()), tokens());
-  return allocated(policy, layer, uniform_batch{longest, batch.size()});
 }
 
 namespace detail {

@@ -97,6 +97,7 @@ struct index_keys {
 struct cross_attention {
   kv_row k;
   kv_row v;
+  tokens window{};  ///< the last positions that are kept; 0: all of them
   friend constexpr bool operator==(const cross_attention&, const cross_attention&) noexcept = default;
 };
 
@@ -105,6 +106,13 @@ struct recurrent_state {
   std::uint64_t elements = 0;
   storage_type type{};
   friend constexpr bool operator==(const recurrent_state&, const recurrent_state&) noexcept = default;
+};
+
+/// Hidden states of the last `length` positions, reused as context (Transformer-XL, arXiv:1901.02860).
+struct segment_memory {
+  kv_row row;
+  tokens length;
+  friend constexpr bool operator==(const segment_memory&, const segment_memory&) noexcept = default;
 };
 
 /// Keys compressed `rate` positions to one, with the rows that wait for their group to be complete
@@ -169,6 +177,9 @@ constexpr footprint kv_positions(const kv_row& k, const kv_row& v, checked_count
 }
 [[nodiscard]] constexpr footprint bytes_of_positions(const cross_attention& l, checked_count n) noexcept {
   return detail::kv_positions(l.k, l.v, n);
+}
+[[nodiscard]] constexpr footprint bytes_of_positions(const segment_memory& l, checked_count n) noexcept {
+  return {0U, 0U, l.row.row_bytes() * n};
 }
 [[nodiscard]] constexpr footprint bytes_of_positions(const index_keys& l, checked_count n) noexcept {
   return {0U, 0U, l.key.row_bytes() * n};

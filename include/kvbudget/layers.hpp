@@ -124,14 +124,18 @@ struct layers_cost<Policy, Layers, ragged_batch<Length>> {
 /// A policy and layers that it has rules for.
 template <class Layers, class Policy, class Batch = uniform_batch>
 concept cacheable = requires(const Policy& p, const Layers& l, const Batch& b) {
-  { detail::layers_cost<Policy, std::remove_cvref_t<Layers>, Batch>::of(p, l, b) } -> std::same_as<footprint>;
+  {
+    detail::layers_cost<Policy, std::remove_cvref_t<Layers>, std::remove_cvref_t<decltype(batch_under(p, b))>>::of(
+        p, l, batch_under(p, b))
+  } -> std::same_as<footprint>;
 };
 
 /// What `batch` takes in all `layers` under `policy`. Failures are in the result, not raised.
 template <class Layers, class Policy, class Batch>
   requires cacheable<Layers, Policy, Batch>
 [[nodiscard]] constexpr footprint total_footprint(const Layers& layers, const Policy& policy, const Batch& batch) {
-  return detail::layers_cost<Policy, Layers, Batch>::of(policy, layers, batch);
+  using batch_type = std::remove_cvref_t<decltype(batch_under(policy, batch))>;
+  return detail::layers_cost<Policy, Layers, batch_type>::of(policy, layers, batch_under(policy, batch));
 }
 
 /// The same in bytes. Raises a failure (a compile error in a constant expression).

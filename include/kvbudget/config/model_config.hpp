@@ -1,0 +1,318 @@
+// A config as its transformers class sees it: the language model's part, attribute aliases, raw class defaults.
+//
+// Order of a look-up, as in PreTrainedConfig: the file's own word (an explicit null counts), then the defaults of a
+// composite whose text config is missing, then the default of the class. Source of aliases and defaults:
+// families/class_defaults.hpp.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kvbudget/config/document.hpp>
+#include <kvbudget/config/evaluation.hpp>
+#include <kvbudget/families/class_defaults.hpp>
+
+namespace kvbudget::config {
+
+/// The row of a model type, or nullptr.
+inline const families::model_type_row* find_model_type(std::string_view model_type) {
+  const auto* const end = std::end(families::model_type_rows);
+  const auto* const at = std::lower_bound(
+      std::begin(families::model_type_rows), end, model_type,
+      [](const families::model_type_row& row, std::string_view name) { return row.model_type < name; });
+  return at != end && at->model_type == model_type ? at : nullptr;
+}
+
+/// Published model types whose configs are read by another type's class, because their own code only renames it.
+/// kimi_k2 and kimi_k25's text part: `architectures` is DeepseekV3ForCausalLM and the remote code subclasses
+/// DeepseekV3Config without a change.
+struct renamed_model_type {
+  std::string_view published;
+  std::string_view model_type;
+};
+inline constexpr renamed_model_type renamed_model_types[] = {{"kimi_k2", "deepseek_v3"}};
+
+class model_config {
+ public:
+  /// `part` names the sub-model of a model that has several (bark: semantic, coarse, fine; omni models: thinker).
+  /// Throws config_error when the document is not an object, says no model_type or one that is not known.
+  explicit model_config(const document& d, std::string_view part = {}) : text_(d), root_(d) {
+    if (!d.root.is_object()) root_.fail("not a config", "a JSON object");
+    const std::optional<std::string> published = root_.string("model_type");
+    if (!published) root_.fail_missing("model_type", "the model type of the config's class");
+    published_model_type_ = *published;
+    row_ = known(root_, published_model_type_);
+    composite_ = row_;
+    if (!part.empty()) select_part(part);
+    else if (row_->text_field != nullptr) select_text_config();
+  }
+
+  /// As the file says it: "gemma3" for a wrapper.
+  [[nodiscard]] const std::string& published_model_type() const noexcept { return published_model_type_; }
+  /// Of the language model: "gemma3_text".
+  [[nodiscard]] std::string_view model_type() const noexcept { return row_->model_type; }
+  [[nodiscard]] const node& text() const noexcept { return text_; }
+  [[nodiscard]] const node& root() const noexcept { return root_; }
+  /// The class default of the composite's own is_encoder_decoder.
+  [[nodiscard]] bool composite_is_encoder_decoder() const {
+    const auto* const at = find_default(families::class_defaults + composite_->defaults_begin,
+                                        composite_->defaults_size, "is_encoder_decoder");
+    return at != nullptr && at->value != 0;
+  }
+  [[nodiscard]] bool is_composite() const noexcept { return row_ != composite_; }
+
+  /// The file itself says something under this name (or its alias), be it null.
+  [[nodiscard]] bool in_file(std::string_view name) const { return look_up(name).in_file != nullptr; }
+
+  /// A whole number; nothing when it is null everywhere. Throws config_error on any other kind of value.
+  [[nodiscard]] std::optional<std::uint64_t> count(std::string_view name, std::uint64_t lowest = 0,
+                                                   std::uint64_t highest = max_field_value) const {
+    const found at = look_up(name);
+    std::optional<std::uint64_t> result;
+    if (at.in_file != nullptr) {
+      if (!at.in_file->is_null()) result = text_.count(at.key, lowest, highest);
+    } else if (at.by_class != nullptr && at.by_class->kind == families::default_kind::integer) {
+      result = static_cast<std::uint64_t>(at.by_class->value);
+    }
+    if (result) remember(name, at, *result);
+    return result;
+  }
+  [[nodiscard]] std::uint64_t required_count(std::string_view name, std::uint64_t lowest = 0,
+                                             std::uint64_t highest = max_field_value) const {
+    const auto result = count(name, lowest, highest);
+    if (!result) fail_missing(name, "a whole number");
+    return *result;
+  }
+  [[nodiscard]] std::uint64_t count_or(std::string_view name, std::uint64_t other, std::uint64_t lowest = 0) const {
+    return count(name, lowest).value_or(other);
+  }
+
+  [[nodiscard]] std::optional<bool> boolean(std::string_view name) const {
+    const found at = look_up(name);
+    if (at.in_file != nullptr) return at.in_file->is_null() ? std::nullopt : text_.boolean(at.key);
+    if (at.by_class == nullptr || at.by_class->kind != families::default_kind::boolean) return std::nullopt;
+    return at.by_class->value != 0;
+  }
+  /// A fraction as Python would compute with it.
+  [[nodiscard]] std::optional<double> number(std::string_view name) const {
+    const auto value = field(name);
+    if (!value) return std::nullopt;
+    if (!value->value().is_number()) value->fail("not a finite number", "a number or null");
+    return value->value().get<double>();
+  }
+  [[nodiscard]] std::optional<std::string> string(std::string_view name) const {
+    const auto value = field(name);
+    if (!value) return std::nullopt;
+    if (!value->value().is_string()) value->fail("not a string", "a string or null");
+    return value->value().get<std::string>();
+  }
+  [[nodiscard]] std::optional<node> array(std::string_view name) const {
+    const auto value = field(name);
+    if (value && !value->value().is_array()) value->fail("not an array", "an array or null");
+    return value;
+  }
+  [[nodiscard]] std::optional<node> object(std::string_view name) const {
+    const auto value = field(name);
+    if (value && !value->value().is_object()) value->fail("not an object", "an object or null");
+    return value;
+  }
+  /// Whatever stands there, with its place; nothing for null.
+  [[nodiscard]] std::optional<node> field(std::string_view name) const {
+    const found at = look_up(name);
+    if (at.in_file != nullptr) {
+      if (at.in_file->is_null()) return std::nullopt;
+      return text_.child(at.key, *at.in_file);
+    }
+    if (at.by_class == nullptr || at.by_class->kind == families::default_kind::null_value) return std::nullopt;
+    return node(default_value(*at.by_class), class_default_source(name), text_.file());
+  }
+
+  [[noreturn]] void fail_missing(std::string_view name, std::string expected) const {
+    const found at = look_up(name);
+    if (at.in_file != nullptr) text_.fail(at.key, *at.in_file, "null, and no rule gives a value for it", expected);
+    text_.fail_missing(raw_name(name), std::move(expected));
+  }
+  /// An error about the field `name`, wherever it stands.
+  [[noreturn]] void fail(std::string_view name, std::string problem, std::string expected) const {
+    if (const auto value = field(name)) value->fail(std::move(problem), std::move(expected));
+    throw config_error({text_.file(), text_.pointer() + "/" + std::string(name), ""}, std::move(problem),
+                       std::move(expected));
+  }
+
+  /// A quantity that no field states: it came from a rule.
+  void derived(std::string_view quantity, std::uint64_t value, std::string_view rule) const {
+    remember_unless_known(quantity, value, std::string(rule));
+  }
+
+  /// Every quantity that was read so far, and where it stood.
+  [[nodiscard]] std::vector<provenance> sources() const {
+    std::vector<provenance> result;
+    result.reserve(remembered_.size());
+    for (const memory& m : remembered_) result.push_back(provenance{std::string(m.quantity), m.value, source_of(m)});
+    return result;
+  }
+
+ private:
+  struct found {
+    const json* in_file = nullptr;
+    const families::class_default* by_class = nullptr;
+    std::string_view key;
+  };
+  struct memory {
+    std::string_view quantity;  // a literal of the reader
+    std::uint64_t value;
+    std::string_view key;  // the key in the file, or empty
+    std::string rule;      // or the rule; both empty: the class default
+  };
+
+  static const families::model_type_row* known(const node& where, std::string_view model_type) {
+    for (const renamed_model_type& r : renamed_model_types) {
+      if (r.published == model_type) model_type = r.model_type;
+    }
+    const auto* const row = find_model_type(model_type);
+    if (row == nullptr) {
+      where.fail("model_type", *where.find("model_type"), "unknown model type",
+                 "one of the types that `kvbudget models` lists");
+    }
+    return row;
+  }
+
+  void select_text_config() {
+    const std::string_view path = row_->text_field;
+    node at = root_;
+    bool missing = false;
+    for (std::size_t from = 0; from <= path.size() && !missing;) {
+      const std::size_t to = std::min(path.find('/', from), path.size());
+      if (const auto next = at.object(path.substr(from, to - from))) at = *next;
+      else missing = true;
+      from = to + 1;
+    }
+    const families::model_type_row* const text_row = find_model_type(row_->text_model_type);
+    // Without its own text config a composite builds one of its own defaults.
+    if (missing) {
+      static const json empty = json::object();
+      text_ = node(empty, root_.pointer() + "/" + std::string(path), root_.file());
+    } else {
+      text_ = at;
+    }
+    own_defaults_apply_ = missing || row_->merges_text_defaults;
+    row_ = text_row;
+    if (!missing) {
+      if (const auto own = text_.string("model_type")) {
+        std::string_view own_type = *own;
+        for (const renamed_model_type& r : renamed_model_types) {
+          if (r.published == own_type) own_type = r.model_type;
+        }
+        if (const auto* const own_row = find_model_type(own_type); own_row != nullptr && own_row->text_field == nullptr)
+          row_ = own_row;
+      }
+    }
+  }
+
+  void select_part(std::string_view part) {
+    for (const std::string_view suffix : {"_config", "_acoustics_config"}) {
+      const std::string key = std::string(part) + std::string(suffix);
+      const auto section = root_.object(key);
+      if (!section) continue;
+      text_ = *section;
+      // The part's own type where it says one; the class names parts "<type>_<part>" otherwise.
+      std::string type = text_.string("model_type").value_or(published_model_type_ + "_" + std::string(part));
+      if (const auto* const row = find_model_type(type)) {
+        row_ = row;
+        if (row_->text_field != nullptr) {
+          if (const auto inner = text_.object(row_->text_field)) {
+            text_ = *inner;
+            row_ = known(text_, text_.string("model_type").value_or(row_->text_model_type));
+          }
+        }
+        return;
+      }
+      text_.fail("a part of unknown model type", "a model type that `kvbudget models` lists");
+    }
+    throw usage_error({root_.file(), "part", std::string(part)}, "the config has no such part",
+                      "the name of one of its *_config objects");
+  }
+
+  /// The name under which the class stores the attribute.
+  [[nodiscard]] std::string_view raw_name(std::string_view name) const {
+    const auto* const aliases = families::attribute_aliases + row_->aliases_begin;
+    for (std::size_t i = 0; i < row_->aliases_size; ++i) {
+      if (name == families::field_names[aliases[i].attribute]) return families::field_names[aliases[i].field];
+    }
+    return name;
+  }
+
+  [[nodiscard]] found look_up(std::string_view name) const {
+    const json& object = text_.value();
+    if (const auto at = object.find(name); at != object.end()) return {&*at, nullptr, name};
+    const std::string_view raw = raw_name(name);
+    if (raw != name) {
+      if (const auto at = object.find(raw); at != object.end()) return {&*at, nullptr, raw};
+    }
+    for (const std::string_view spelled : {raw, name}) {
+      if (own_defaults_apply_) {
+        const auto* const own = families::class_defaults + composite_->text_defaults_begin;
+        if (const auto* at = find_default(own, composite_->text_defaults_size, spelled)) return {nullptr, at, spelled};
+      }
+      const auto* const defaults = families::class_defaults + row_->defaults_begin;
+      if (const auto* at = find_default(defaults, row_->defaults_size, spelled)) return {nullptr, at, spelled};
+    }
+    return {};
+  }
+
+  static const families::class_default* find_default(const families::class_default* from, std::size_t size,
+                                                     std::string_view name) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (name == families::field_names[from[i].field]) return from + i;
+    }
+    return nullptr;
+  }
+
+  /// Defaults as JSON values; kept because nodes only refer to them.
+  const json& default_value(const families::class_default& d) const {
+    switch (d.kind) {
+      case families::default_kind::integer: return owned_.emplace_back(d.value);
+      case families::default_kind::boolean: return owned_.emplace_back(d.value != 0);
+      case families::default_kind::json_text:
+        return owned_.emplace_back(json::parse(families::default_texts[d.value]));
+      case families::default_kind::null_value: break;
+    }
+    return owned_.emplace_back(nullptr);
+  }
+
+  [[nodiscard]] std::string class_default_source(std::string_view name) const {
+    return "class default of " + std::string(row_->model_type) + " (" + std::string(name) + ")";
+  }
+  [[nodiscard]] std::string source_of(const memory& m) const {
+    if (!m.rule.empty()) return m.rule;
+    if (m.key.empty()) return class_default_source(m.quantity);
+    return text_.pointer() + "/" + std::string(m.key);
+  }
+  void remember(std::string_view name, const found& at, std::uint64_t value) const {
+    for (const memory& m : remembered_) {
+      if (m.quantity == name) return;
+    }
+    remembered_.push_back(memory{name, value, at.in_file != nullptr ? at.key : std::string_view(), {}});
+  }
+  void remember_unless_known(std::string_view name, std::uint64_t value, std::string rule) const {
+    for (const memory& m : remembered_) {
+      if (m.quantity == name) return;
+    }
+    remembered_.push_back(memory{name, value, {}, std::move(rule)});
+  }
+
+  node text_;
+  node root_;
+  std::string published_model_type_;
+  const families::model_type_row* row_ = nullptr;
+  const families::model_type_row* composite_ = nullptr;
+  bool own_defaults_apply_ = false;
+  mutable std::deque<json> owned_;
+  mutable std::vector<memory> remembered_;
+};
+
+}  // namespace kvbudget::config

@@ -1,0 +1,244 @@
+// transformers from the outside: a config and options in, the engine's figures out.
+#pragma once
+
+#include <kvbudget/config/evaluation.hpp>
+#include <kvbudget/config/settings.hpp>
+#include <kvbudget/config/transformers/read_model.hpp>
+#include <kvbudget/spelling.hpp>
+
+namespace kvbudget::transformers {
+
+enum class cache_kind : std::uint8_t { dynamic, static_, quantized, mems };
+
+/// Options under the names that generate(), the cache classes and their configs use.
+struct settings {
+  config::engine_version version = newest_version;
+  cache_kind cache = cache_kind::dynamic;
+  std::optional<storage_type> dtype;  ///< of model and cache
+  std::uint64_t batch = 1;
+  std::uint64_t seq_len = 0;       ///< prefill, all at once
+  std::uint64_t decode_steps = 0;  ///< one position each
+  std::uint64_t max_cache_len = 0;
+  std::uint64_t encoder_seq_len = 0;
+  std::uint64_t cross_max_cache_len = 0;
+  quantized_cache quantization;
+  std::string part;
+  bool cache_built_by_generate = false;
+  std::optional<std::uint64_t> images_per_sequence;
+  std::vector<std::string> notes;
+};
+
+namespace detail {
+/// 0, or 1; -1 means the last one, as in Python.
+[[nodiscard]] inline std::uint64_t axis(const config::settings_reader& in, std::string_view name) {
+  const config::json* const value = in.find(name);
+  if (value == nullptr) return 0;
+  if (*value == 0) return 0;
+  if (*value == 1 || *value == -1) return 1;
+  in.fail(name, *value, "unusable value", "0, 1 or -1");
+}
+}  // namespace detail
+
+/// Throws usage_error for unknown options and values.
+[[nodiscard]] inline settings read_settings(const config::json& options) {
+  const config::settings_reader in(
+      options, {"version", "cache", "dtype", "batch", "seq_len", "decode_steps", "max_cache_len", "encoder_seq_len",
+                "cross_max_cache_len", "backend", "nbits", "q_group_size", "residual_length", "axis_key", "axis_value",
+                "use_mems", "part", "cache_built_by", "images_per_sequence", "tiles_per_image", "image_size",
+                "created_by", "output_field"});
+  settings s;
+  if (const auto version = in.string("version")) {
+    s.version = config::engine_version::parse(*version);
+    if (s.version < oldest_version || newest_version < s.version) {
+      const config::engine_version nearest = s.version < oldest_version ? oldest_version : newest_version;
+      s.notes.push_back("transformers " + *version + " is outside the known versions " + oldest_version.text() +
+                        " to " + newest_version.text() + "; answered as " + nearest.text());
+      s.version = nearest;
+    }
+  }
+  const std::string cache = in.word("cache", "dynamic", {"dynamic", "static", "quantized", "mems"});
+  s.cache = cache == "static"      ? cache_kind::static_
+            : cache == "quantized" ? cache_kind::quantized
+            : cache == "mems"      ? cache_kind::mems
+                                   : cache_kind::dynamic;
+  if (const auto dtype = in.string("dtype"); dtype && *dtype != "auto") s.dtype = parse_storage_type(*dtype, "dtype");
+  s.batch = in.count("batch").value_or(1);
+  s.seq_len = in.count("seq_len").value_or(0);
+  s.decode_steps = in.count("decode_steps").value_or(0);
+  s.max_cache_len = in.count("max_cache_len", 1).value_or(0);
+  s.encoder_seq_len = in.count("encoder_seq_len").value_or(0);
+  s.cross_max_cache_len = in.count("cross_max_cache_len").value_or(0);
+  if (s.cache == cache_kind::static_ && s.max_cache_len == 0) {
+    throw usage_error({"", "max_cache_len", ""}, "missing", "the length of a static cache");
+  }
+
+  const std::string backend = in.word("backend", "quanto", {"quanto", "hqq", "HQQ", "fp8"});
+  quantized_cache& q = s.quantization;
+  q.backend = backend == "fp8"    ? quantization_backend::fp8
+              : backend == "quanto" ? quantization_backend::quanto
+                                    : quantization_backend::hqq;
+  q.nbits = static_cast<std::uint32_t>(in.count("nbits", 1, 8).value_or(4));
+  const bool quanto = q.backend == quantization_backend::quanto;
+  const bool known_bits = quanto ? q.nbits == 2 || q.nbits == 4
+                                 : q.nbits == 1 || q.nbits == 2 || q.nbits == 3 || q.nbits == 4 || q.nbits == 8;
+  if (s.cache == cache_kind::quantized && q.backend != quantization_backend::fp8 && !known_bits) {
+    throw usage_error({"", "nbits", std::to_string(q.nbits)}, "the backend does not quantize to so many bits",
+                      quanto ? "2 or 4" : "1, 2, 3, 4 or 8");
+  }
+  q.q_group_size = static_cast<std::uint32_t>(in.count("q_group_size", 1, 1U << 20U).value_or(64));
+  q.residual_length = static_cast<std::uint32_t>(in.count("residual_length", 0, 1U << 30U).value_or(128));
+  q.axis_key = static_cast<std::uint32_t>(detail::axis(in, "axis_key"));
+  q.axis_value = static_cast<std::uint32_t>(detail::axis(in, "axis_value"));
+
+  s.part = in.string("part").value_or("");
+  const std::string built_by =
+      in.word("cache_built_by", "forward-default", {"forward-default", "generate-dynamic", "generate-static"});
+  s.cache_built_by_generate = built_by != "forward-default";
+  s.images_per_sequence = in.count("images_per_sequence");
+  (void)in.boolean("use_mems");
+  return s;
+}
+
+namespace detail {
+
+/// The element type that the config states: of its text part, else of the whole.
+[[nodiscard]] inline std::optional<storage_type> stated_dtype(const config::document& d) {
+  const config::node root(d);
+  std::vector<config::node> places;
+  for (const std::string_view key : {"text_config", "decoder", "decoder_config"}) {
+    const config::json* const member = root.find(key);
+    if (member != nullptr && member->is_object()) places.push_back(root.child(key, *member));
+  }
+  places.push_back(root);
+  for (const config::node& place : places) {
+    for (const std::string_view key : {"dtype", "torch_dtype"}) {
+      const config::json* const value = place.find(key);
+      if (value == nullptr || value->is_object()) continue;
+      const auto name = place.string(key);
+      if (const auto type = find_storage_type(*name)) return type;
+      if (*name != "auto") place.fail(key, *value, "unknown element type", "a torch dtype such as \"bfloat16\"");
+    }
+  }
+  return std::nullopt;
+}
+
+/// Positions that an image adds to the cross-attention layers of mllama: every tile with its class token.
+[[nodiscard]] inline std::uint64_t image_positions(const config::document& d, std::uint64_t images) {
+  const auto vision = config::node(d).object("vision_config");
+  const auto field = [&](std::string_view key, std::uint64_t otherwise) {
+    const auto own = vision ? vision->count(key, 1) : std::nullopt;
+    return own.value_or(otherwise);  // the defaults of MllamaVisionConfig
+  };
+  const checked_count patches = checked_count(field("image_size", 448)) / field("patch_size", 14);
+  return (checked_count(images) * field("max_num_tiles", 4) * (patches * patches + 1U)).value();
+}
+
+template <class Policy>
+void add_layers(config::evaluation& e, const model& m, const Policy& policy, const uniform_batch& batch) {
+  std::vector<footprint> costs;
+  for (const cache_layer& kind : m.kinds()) costs.push_back(allocated(policy, kind, batch));
+  for (const auto& placed : m.layers()) {
+    const footprint& cost = costs[placed.kind];
+    const cache_layer& kind = m.kinds()[placed.kind];
+    e.layers.push_back(config::layer_bytes{placed.layer, kind.kind, cost.k.value(), cost.v.value(), cost.other.value()});
+  }
+}
+
+}  // namespace detail
+
+/// A policy, chosen at run time. `body` is called with the policy of the settings.
+template <class Body>
+auto with_policy(const settings& s, const Body& body) {
+  switch (s.cache) {
+    case cache_kind::static_:
+      return body(static_cache{tokens(s.max_cache_len), tokens(s.cross_max_cache_len)});
+    case cache_kind::quantized: return body(s.quantization);
+    case cache_kind::dynamic:
+    case cache_kind::mems: break;
+  }
+  return body(dynamic_cache{});
+}
+
+/// The model as these settings cache it. Throws config_error when no element type is known.
+[[nodiscard]] inline cached_model read_model(const config::document& d, const settings& s) {
+  const auto dtype = s.dtype ? s.dtype : detail::stated_dtype(d);
+  if (!dtype) {
+    throw config_error({d.file, "/dtype", ""}, "missing, and transformers has no default of its own",
+                       "a dtype in the config, or the dtype option");
+  }
+  read_options options;
+  options.version = s.version;
+  options.k_type = options.v_type = options.model_type = *dtype;
+  options.part = s.part;
+  options.cache_built_by_generate = s.cache_built_by_generate;
+  return read_model(d, options);
+}
+
+/// The request as it reaches the cache.
+[[nodiscard]] inline uniform_batch batch_of(const config::document& d, const cached_model& m, const settings& s) {
+  std::uint64_t encoder = s.encoder_seq_len;
+  if (s.images_per_sequence) encoder = detail::image_positions(d, *s.images_per_sequence);
+  const checked_count prompt = checked_count(s.seq_len) + m.prefix_positions;
+  return {request(tokens(prompt), tokens(s.decode_steps), tokens(encoder)), s.batch};
+}
+
+/// Why these settings do not run with this model; empty when they do.
+[[nodiscard]] inline std::string refusal_of(const cached_model& m, const settings& s) {
+  if (s.cache == cache_kind::static_ && !m.has_static_cache) {
+    return "model type " + m.model_type + " has no static cache";
+  }
+  if (s.cache == cache_kind::quantized && !m.all_full) {
+    return "a quantized cache wants full attention in every layer";
+  }
+  return {};
+}
+
+/// The engine's figures: total_bytes, storage_bytes, layers.
+/// Throws config_error, usage_error, size_error.
+[[nodiscard]] inline config::evaluation evaluate(const config::document& d, const config::json& options) {
+  const settings s = read_settings(options);
+  const cached_model m = read_model(d, s);
+  config::evaluation e;
+  e.engine = "transformers";
+  e.version = s.version.text();
+  e.settings = options;
+  e.model_type = m.model_type;
+  e.attention = m.attention;
+  e.model_layers = m.num_layers;
+  e.sources = m.sources;
+  e.notes = s.notes;
+  e.refusal = refusal_of(m, s);
+  if (!e.refusal.empty()) {
+    e.figures["error"] = e.refusal;
+    return e;
+  }
+  const uniform_batch batch = batch_of(d, m, s);
+  with_policy(s, [&](const auto& policy) {
+    detail::add_layers(e, m.layers, policy, batch);
+    e.total_bytes = total_bytes(m.layers, policy, batch).count();
+  });
+  e.figures["total_bytes"] = e.total_bytes;
+  if (!m.keeps_module_state) {
+    checked_count storage = e.total_bytes;
+    if (s.cache == cache_kind::dynamic || s.cache == cache_kind::mems) {
+      storage = total_footprint(m.layers, dynamic_cache_storage{}, batch).total();
+    }
+    if (m.keeps_position_ids) {
+      // The first indexed layer keeps int64 position ids: of the prompt, and for three axes once there was a step.
+      storage += s.decode_steps == 0 ? checked_count(s.seq_len) * 8U
+                                     : (checked_count(s.seq_len) + s.decode_steps) * s.batch * 24U;
+    }
+    e.figures["storage_bytes"] = storage.value();
+  }
+  config::json& layers = e.figures["layers"] = config::json::array();
+  for (const config::layer_bytes& l : e.layers) {
+    layers.push_back({{"layer", l.layer},
+                      {"kind", l.kind},
+                      {"k_bytes", l.k_bytes},
+                      {"v_bytes", l.v_bytes},
+                      {"other_bytes", l.other_bytes}});
+  }
+  return e;
+}
+
+}  // namespace kvbudget::transformers

@@ -1,0 +1,319 @@
+// Heads and widths of K and V, windows and index keys of each layer.
+//
+// Source: transformers 5.24.0, models/X/configuration_X.py and the attention class in models/X/modeling_X.py.
+#pragma once
+
+#include <map>
+
+#include <kvbudget/config/transformers/layer_kinds.hpp>
+
+namespace kvbudget::transformers {
+
+/// One position of a layer: K and V as heads x width.
+struct row_shape {
+  std::uint64_t k_heads = 0;
+  std::uint64_t k_width = 0;
+  std::uint64_t v_heads = 0;
+  std::uint64_t v_width = 0;
+  bool latent = false;
+};
+
+/// `per_layer_config`: fields that single layers override (integrations/heterogeneity/configuration_utils.py). Its keys
+/// are layer numbers, written as strings and often padded with zeros.
+class layer_overrides {
+ public:
+  explicit layer_overrides(const model_config& c) : config_(&c) {
+    const auto table = c.object("per_layer_config");
+    if (!table) return;
+    for (const auto& [key, value] : table->value().items()) {
+      std::uint64_t layer = 0;
+      bool number = !key.empty() && key.size() <= 8;
+      for (const char digit : key) {
+        number = number && digit >= '0' && digit <= '9';
+        if (number) layer = layer * 10 + static_cast<std::uint64_t>(digit - '0');
+      }
+      const config::node place = table->child(key, value);
+      if (!number) place.fail("the key is not a layer number", "keys such as \"07\"");
+      if (!value.is_object()) place.fail("not an object", "an object of fields");
+      layers_.emplace(layer, place);
+    }
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return layers_.empty(); }
+
+  /// The field in layer `i`: the override, else the model's.
+  [[nodiscard]] std::optional<std::uint64_t> count(std::size_t i, std::string_view field) const {
+    if (const auto at = layers_.find(i); at != layers_.end()) {
+      if (const auto own = at->second.count(field)) return own;
+    }
+    return config_->count(field);
+  }
+
+ private:
+  const model_config* config_;
+  std::map<std::uint64_t, config::node> layers_;
+};
+
+/// Types whose K and V are one latent of kv_lora_rank and one row of qk_rope_head_dim.
+inline constexpr std::string_view mla_types[] = {
+    "axk1",          "axk2",        "bailing_hybrid", "deepseek_v2", "deepseek_v3",   "deepseek_v32",
+    "dots3_note_text", "glm4_moe_lite", "glm5_next_text", "glm_moe_dsa", "hy_v4",     "hy_v4_vl_text",
+    "kimi_linear",   "longcat_flash", "minicpm3",     "mistral4",    "mistral_large4_text", "sarvam_mla", "youtu"};
+
+template <std::size_t N>
+[[nodiscard]] constexpr bool is_one_of(std::string_view word, const std::string_view (&words)[N]) noexcept {
+  for (const std::string_view w : words) {
+    if (w == word) return true;
+  }
+  return false;
+}
+
+/// Reads the shapes of one model. Quantities that all layers share are read once.
+class attention_rows {
+ public:
+  /// `n` decoder layers.
+  attention_rows(const model_config& c, std::size_t n, config::engine_version version)
+      : c_(&c), overrides_(c), type_(c.model_type()), version_(version), mla_(is_one_of(type_, mla_types)) {
+    if (type_ == "mistral_large4_text") rope_ = detail::no_rope_flags(c, n);
+  }
+
+  /// Layers of one kind can differ from each other.
+  [[nodiscard]] bool differ_by_layer() const noexcept { return !overrides_.empty() || !rope_.empty(); }
+
+  /// Query heads of the decoder, for naming the attention and for deriving a head size.
+  [[nodiscard]] std::uint64_t num_attention_heads(std::size_t i = 0) const {
+    for (const std::string_view field : {"decoder_attention_heads", "num_decoder_attention_heads"}) {
+      if (const auto heads = c_->count(field, 1)) return *heads;
+    }
+    const auto heads = overrides_.count(i, "num_attention_heads");
+    if (!heads) c_->fail_missing("num_attention_heads", "a whole number");
+    if (*heads == 0) c_->fail("num_attention_heads", "zero", "at least 1");
+    return *heads;
+  }
+
+  [[nodiscard]] std::uint64_t hidden_size() const {
+    if (type_ == "bloom" || type_ == "falcon") {  // a legacy name that wins (configuration_bloom.py, _falcon.py)
+      if (const auto legacy = c_->count("n_embed", 1)) return *legacy;
+    }
+    return c_->required_count("hidden_size", 1);
+  }
+
+  /// hidden_size / num_attention_heads, which must divide.
+  [[nodiscard]] std::uint64_t derived_head_dim(std::size_t i = 0) const {
+    const std::uint64_t hidden = hidden_size();
+    const std::uint64_t heads = num_attention_heads(i);
+    if (hidden % heads != 0) {
+      c_->fail("num_attention_heads", "does not divide hidden_size " + std::to_string(hidden),
+               "a divisor of hidden_size, or a head_dim of its own");
+    }
+    c_->derived("head_dim", hidden / heads, "hidden_size / num_attention_heads");
+    return hidden / heads;
+  }
+
+  /// K and V of layer `i`. Throws config_error.
+  [[nodiscard]] row_shape at(std::size_t i, layer_kind kind) const {
+    if (mla_) return latent(i, kind);
+    const bool slides = kind == layer_kind::sliding || kind == layer_kind::hybrid_sliding;
+    if (type_ == "falcon") {
+      // The new architecture caches K and V repeated to all query heads (modeling_falcon.py).
+      const bool one = c_->boolean("multi_query").value_or(true) && !c_->boolean("new_decoder_architecture").value_or(false);
+      return fixed_heads(one ? 1 : num_attention_heads(), one ? "multi_query" : "repeated to all heads");
+    }
+    if (type_ == "gpt_bigcode") {
+      const bool one = c_->boolean("multi_query").value_or(true);
+      return fixed_heads(one ? 1 : num_attention_heads(), "multi_query");
+    }
+    if (type_ == "dbrx") {
+      const auto attention = c_->object("attn_config");
+      const auto kv = attention ? attention->count("kv_n_heads", 1) : std::nullopt;
+      return fixed_heads(kv.value_or(1), "attn_config/kv_n_heads");
+    }
+    if (is_one_of(type_, every_head_types)) return fixed_heads(num_attention_heads(), "one per attention head");
+    if (type_ == "zamba" || type_ == "zamba2") {
+      // The shared block attends over hidden states and embeddings side by side: twice the width.
+      std::optional<std::uint64_t> width;
+      if (type_ == "zamba") width = c_->count("attention_head_dim");
+      return square(kv_heads(i), width.value_or(0) != 0 ? *width : 2 * hidden_size() / num_attention_heads());
+    }
+    if (slides && type_.starts_with("inkling")) {
+      return square(c_->required_count("swa_num_key_value_heads", 1), c_->required_count("swa_head_dim", 1));
+    }
+    if (type_ == "mimo_v2_flash") {
+      // Sliding layers have twice the K/V heads (modeling_mimo_v2_flash.py).
+      const std::uint64_t heads = kv_heads(i) * (slides ? 2 : 1);
+      return {heads, head_dim(i), heads, c_->required_count("v_head_dim"), false};
+    }
+    if (is_gemma4() && kind == layer_kind::full && overrides_.empty()) {
+      const bool shared_kv_projection = c_->boolean("attention_k_eq_v").value_or(true);
+      const auto global = c_->count("num_global_key_value_heads", 1);
+      return square(global && shared_kv_projection ? *global : kv_heads(i), c_->count_or("global_head_dim", 512, 1));
+    }
+    if (is_one_of(type_, derived_head_dim_types)) return square(kv_heads(i), derived_head_dim(i));
+    return square(kv_heads(i), head_dim(i));
+  }
+
+  /// Cross attention of decoder layer `i`.
+  [[nodiscard]] row_shape cross_at(std::size_t i) const {
+    if (type_ == "dia_decoder") {
+      return square(c_->required_count("cross_num_key_value_heads", 1), c_->required_count("cross_head_dim", 1));
+    }
+    return at(i, layer_kind::full);
+  }
+
+  /// `sliding_window` of layer `i` as the class ends up with it; nothing when there is none.
+  [[nodiscard]] std::optional<std::uint64_t> window(std::size_t i) const {
+    if (is_one_of(type_, optional_window_types) && !c_->boolean("use_sliding_window").value_or(false)) {
+      return std::nullopt;
+    }
+    if (type_ == "modernbert-decoder") {
+      if (const auto own = c_->count("sliding_window"); c_->in_file("sliding_window") && own) return own;
+      return c_->required_count("local_attention") / 2;
+    }
+    if (type_ == "mimo_v2_flash") {
+      if (const auto legacy = c_->count("sliding_window_size"); legacy && c_->in_file("sliding_window_size"))
+        return *legacy + 1;
+    }
+    auto result = overrides_.count(i, "sliding_window");
+    if (type_ == "dots3_note_text" && !result) result = c_->count_or("sliding_window_size", 512);
+    if (result && halves_window()) result = *result / 2 + 1;
+    return result;
+  }
+
+  /// `attention_chunk_size` of layer `i`.
+  [[nodiscard]] std::optional<std::uint64_t> chunk(std::size_t i) const {
+    return overrides_.count(i, "attention_chunk_size");
+  }
+
+  struct index_shape {
+    std::uint64_t width = 0;  ///< 0: this layer keeps no index keys
+    bool in_float32 = false;
+  };
+
+  /// Index keys of an indexed layer.
+  [[nodiscard]] index_shape index_at(std::size_t i, std::size_t n) const {
+    if (type_ == "minimax_m3_vl_text") {
+      const auto sparse = c_->object("sparse_attention_config");
+      const auto own = sparse ? sparse->count("sparse_index_dim", 1) : std::nullopt;
+      return {own ? *own : c_->count_or("index_head_dim", 128, 1), false};
+    }
+    if (type_ == "qwen4_exp_text") return {c_->required_count("indexer_head_dim", 1), false};
+    const bool shares = type_ == "hy_v4" || type_ == "hy_v4_vl_text" || type_ == "glm_moe_dsa" ||
+                        type_ == "glm5_next_text" || type_ == "mistral_large4_text";
+    if (shares && !has_indexer(i, n)) return {};
+    const std::uint64_t width = c_->required_count("index_head_dim", 1);
+    if (type_ == "glm5_next_text") return {2 * width + 1, false};  // key, gate and a pooled score
+    return {width, type_ == "dots3_note_text"};
+  }
+
+  /// Whether layer `i` runs an indexer of its own ("full") or reuses an earlier layer's choice ("shared").
+  [[nodiscard]] bool has_indexer(std::size_t i, std::size_t n) const {
+    if (const auto types = c_->array("indexer_types")) {
+      if (types->value().size() < n) types->fail("shorter than num_hidden_layers", "one entry a layer");
+      return is_full(types->child(i));
+    }
+    if (type_ == "hy_v4" || type_ == "hy_v4_vl_text") return i == 0 || (i - 1) % 4 == 0;
+    if (const auto pattern = c_->field("index_topk_pattern")) {
+      if (pattern->value().is_array()) return is_full(pattern->child(i));
+      if (!pattern->value().is_string()) pattern->fail("not a string", "a pattern of F and S");
+      const auto& text = pattern->value().get_ref<const std::string&>();
+      if (text.size() < n) pattern->fail("shorter than num_hidden_layers", "one letter a layer");
+      if (text[i] != 'F' && text[i] != 'S') pattern->fail("unknown letter", "a pattern of F and S");
+      return text[i] == 'F';
+    }
+    const std::uint64_t frequency = std::max<std::uint64_t>(c_->count_or("index_topk_freq", 1), 1);
+    const std::uint64_t offset = c_->count_or("index_skip_topk_offset", 2);
+    return (i + 1 > offset ? i + 1 - offset : 0) % frequency == 0;
+  }
+
+  [[nodiscard]] bool is_mla() const noexcept { return mla_; }
+
+ private:
+  /// K/V heads are the attention heads, whatever else the file says.
+  static constexpr std::string_view every_head_types[] = {"mpt", "bloom"};
+  /// head_dim is always derived.
+  static constexpr std::string_view derived_head_dim_types[] = {"cohere2", "cohere_compass_text", "recurrent_gemma",
+                                                                "unlimited_ocr_text", "bloom", "mpt"};
+  /// The window is null unless use_sliding_window.
+  static constexpr std::string_view optional_window_types[] = {
+      "qwen2", "qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text", "qwen2_moe", "qwen3", "qwen3_moe"};
+
+  [[nodiscard]] bool is_gemma4() const noexcept {
+    return type_ == "gemma4_text" || type_ == "gemma4_unified_text" || type_ == "diffusion_gemma_text";
+  }
+
+  /// Gemma's bidirectional models see half a window on each side.
+  [[nodiscard]] bool halves_window() const {
+    const auto how = c_->field("use_bidirectional_attention");
+    if (!how) return false;
+    if (type_ == "gemma3_text") return how->value() == true;
+    return is_gemma4() && how->value() == "all";
+  }
+
+  static bool is_full(const config::node& entry) {
+    if (entry.value() != "full" && entry.value() != "shared") entry.fail("unknown indexer type", "full or shared");
+    return entry.value() == "full";
+  }
+
+  [[nodiscard]] static row_shape square(std::uint64_t heads, std::uint64_t width) noexcept {
+    return {heads, width, heads, width, false};
+  }
+  [[nodiscard]] row_shape fixed_heads(std::uint64_t heads, std::string_view rule) const {
+    c_->derived("num_key_value_heads", heads, rule);
+    return square(heads, derived_head_dim());
+  }
+
+  [[nodiscard]] std::uint64_t head_dim(std::size_t i) const {
+    if (type_ == "jetmoe") return c_->required_count("kv_channels", 1);
+    if (const auto own = overrides_.count(i, "head_dim"); own && *own != 0) return *own;
+    return derived_head_dim(i);
+  }
+
+  [[nodiscard]] std::uint64_t kv_heads(std::size_t i) const {
+    const std::uint64_t heads = num_attention_heads(i);
+    // A decoder with head counts of its own has K and V per head; the attribute would be the encoder's.
+    const bool own_decoder = c_->count("decoder_attention_heads") || c_->count("num_decoder_attention_heads");
+    const auto kv = own_decoder ? c_->count("decoder_num_key_value_heads") : overrides_.count(i, "num_key_value_heads");
+    if (!kv) {
+      c_->derived("num_key_value_heads", heads, "num_attention_heads");
+      return heads;
+    }
+    if (*kv == 0 || heads % *kv != 0) {
+      c_->fail("num_key_value_heads", "does not divide num_attention_heads " + std::to_string(heads),
+               "a divisor of num_attention_heads");
+    }
+    return *kv;
+  }
+
+  [[nodiscard]] row_shape latent(std::size_t i, layer_kind kind) const {
+    // Until 5.15 these cached K and V of every head after the up-projection.
+    const bool expanded = version_ < config::engine_version{5, 15, 0} &&
+                          (type_ == "deepseek_v2" || type_ == "deepseek_v3" || type_ == "longcat_flash");
+    if (expanded) {
+      const std::uint64_t heads = num_attention_heads();
+      return {heads, c_->required_count("qk_nope_head_dim") + c_->required_count("qk_rope_head_dim"), heads,
+              c_->required_count("v_head_dim", 1), false};
+    }
+    if (type_ == "dots3_note_text" && kind == layer_kind::sliding && overrides_.empty()) {
+      // Released files spell the sliding layers' own ranks with a prefix.
+      const std::uint64_t rank = c_->count_or("swa_kv_lora_rank", 1024, 1);
+      const std::uint64_t width = c_->count_or("swa_head_dim", 256);
+      const std::uint64_t nope = c_->count_or("swa_qk_nope_head_dim", 192);
+      if (width < nope) c_->fail("swa_head_dim", "smaller than swa_qk_nope_head_dim", "at least that");
+      return {1, rank, 1, c_->count("swa_qk_rope_head_dim").value_or(width - nope), true};
+    }
+    const auto rank = overrides_.count(i, "kv_lora_rank");
+    if (!rank || *rank == 0) c_->fail_missing("kv_lora_rank", "a whole number of at least 1");
+    std::uint64_t rope = overrides_.count(i, "qk_rope_head_dim").value_or(0);
+    if (!rope_.empty() && !rope_[i]) rope = 0;
+    return {1, *rank, 1, rope, true};
+  }
+
+  const model_config* c_;
+  layer_overrides overrides_;
+  std::string_view type_;
+  config::engine_version version_;
+  bool mla_;
+  std::vector<bool> rope_;  ///< per layer, where layers without rotary embedding keep no rope row
+};
+
+}  // namespace kvbudget::transformers

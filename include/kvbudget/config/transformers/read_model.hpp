@@ -1,0 +1,397 @@
+// From a config to the layers that transformers caches.
+#pragma once
+
+#include <kvbudget/config/transformers/own_caches.hpp>
+#include <kvbudget/engines/transformers.hpp>
+
+namespace kvbudget::transformers {
+
+/// The versions whose rules are known. One outside is answered by the nearest.
+inline constexpr config::engine_version oldest_version{4, 57, 6};
+inline constexpr config::engine_version newest_version{5, 24, 0};
+
+struct read_options {
+  config::engine_version version = newest_version;
+  storage_type k_type;       ///< of keys
+  storage_type v_type;       ///< of values
+  storage_type model_type;   ///< of the states that follow the model's element type
+  std::string part;          ///< sub-model of a model that has several; empty: its language model
+  /// generate() builds the cross cache from the decoder's config, so that it slides where the decoder does; forward()
+  /// alone makes it of full layers.
+  bool cache_built_by_generate = false;
+};
+
+/// A model as transformers caches it.
+struct cached_model {
+  model layers;                        ///< self attention in order, then cross attention
+  std::string model_type;              ///< of the language model
+  std::string attention;               ///< MHA, GQA, MQA, MLA, hybrid, recurrent
+  std::uint64_t num_layers = 0;        ///< decoder layers as the config counts them
+  std::uint64_t prefix_positions = 0;  ///< positions that the model itself puts before every prompt
+  bool has_cross_attention = false;
+  bool all_full = true;                ///< every layer is full attention (a quantized cache wants that)
+  bool keeps_position_ids = false;     ///< storage of int64 position ids beside the tensors (qwen4_exp)
+  bool keeps_module_state = false;     ///< part of the state is in the modules, not in the cache object
+  bool has_static_cache = true;
+  std::vector<config::provenance> sources;
+};
+
+namespace detail {
+
+[[nodiscard]] inline kv_row row(std::uint64_t heads, std::uint64_t width, storage_type type) {
+  return {heads, width, type};
+}
+
+class model_reader {
+ public:
+  model_reader(const config::document& d, const read_options& o) : c_(d, o.part), o_(o) {}
+
+  [[nodiscard]] cached_model read() {
+    const std::string_view type = c_.model_type();
+    result_.model_type = std::string(type);
+    if (is_one_of(type, types_without_cache) || is_one_of(c_.published_model_type(), types_without_cache)) {
+      c_.root().fail("model_type", *c_.root().find("model_type"), "this model type keeps no cache of its own",
+                     "a model type that caches");
+    }
+    if (is_one_of(type, refused_types)) {
+      c_.root().fail("model_type", *c_.root().find("model_type"),
+                     "this model type's cache (hashed buckets) fits no layer kind of this library",
+                     "a model type that `kvbudget models` lists");
+    }
+    if (type == "rwkv" || type == "xlstm" || type == "xlnet") read_own_cache(type);
+    else read_layers();
+    result_.sources = c_.sources();
+    return std::move(result_);
+  }
+
+ private:
+  void read_own_cache(std::string_view type) {
+    result_.all_full = false;
+    result_.has_static_cache = false;
+    result_.attention = type == "xlnet" ? "MHA" : "recurrent";
+    result_.layers = type == "rwkv" ? rwkv(c_, o_.model_type)
+                     : type == "xlstm" ? xlstm(c_, o_.model_type)
+                                       : xlnet(c_, o_.k_type);
+    result_.num_layers = c_.count("num_hidden_layers").value_or(result_.layers.layers().size());
+  }
+
+  /// Decoder layers as the cache counts them.
+  [[nodiscard]] std::uint64_t read_layer_count() {
+    std::string_view field = "num_hidden_layers";
+    for (const std::string_view own : {"decoder_layers", "num_decoder_layers"}) {
+      if (c_.count(own)) field = own;
+    }
+    const std::string_view type = c_.model_type();
+    if (type == "longcat_flash") field = "num_layers";
+    if (type == "nemotron_h" && !c_.count(field)) field = {};  // the list of layers says how many there are
+    std::uint64_t n = field.empty() ? 0 : c_.required_count(field, 1);
+    // HRM runs a stack several times, and every pass has a cache of its own.
+    if (type == "hrm_text" && !c_.count("num_layers_per_stack")) {
+      const checked_count passes =
+          checked_count(c_.required_count("H_cycles", 1)) * (c_.required_count("L_cycles", 1) + 1);
+      n = (passes * n).value();
+    }
+    if (type == "longcat_flash") n *= 2;  // two attentions per layer
+    check_layer_count(c_, field, n);
+    return n;
+  }
+
+  void read_layers() {
+    const std::uint64_t n = read_layer_count();
+    layer_kinds kinds = read_layer_kinds(c_, n, o_.version);
+    result_.num_layers = kinds.size();
+    apply_loops(kinds);
+    share_kv(kinds);
+    const attention_rows rows(c_, kinds.size(), o_.version);
+    cross_layers_ = vision_cross_layers();
+
+    // Layers of one kind are equal unless something says otherwise, so most models build one value per kind.
+    const bool per_layer = rows.differ_by_layer() || c_.field("indexer_types") || c_.field("kv_source_layers") ||
+                           c_.field("ple_layer_ids") || !indexers_on_every_layer();
+    std::optional<cache_layer> built[static_cast<std::size_t>(layer_kind::none) + 1];
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      if (kinds[i] == layer_kind::none && o_.version < config::engine_version{5, 23, 0} && shares_kv_) continue;
+      auto& known = built[static_cast<std::size_t>(kinds[i])];
+      const bool special = per_layer || is_vision_cross(i);
+      if (!special && known) {
+        result_.layers.add(static_cast<std::int64_t>(i), *known);
+        continue;
+      }
+      cache_layer layer = build(rows, i, kinds);
+      result_.layers.add(static_cast<std::int64_t>(i), layer);
+      if (!special) known = std::move(layer);
+    }
+    add_model_state(rows, kinds);
+    add_cross_attention(rows, kinds);
+    describe(rows, kinds);
+  }
+
+  [[nodiscard]] bool indexers_on_every_layer() const {
+    const std::string_view type = c_.model_type();
+    return type != "hy_v4" && type != "hy_v4_vl_text" && !c_.field("index_topk_pattern") &&
+           !c_.field("index_topk_freq");
+  }
+
+  /// Models that run layers more than once: each pass keeps its own K and V.
+  void apply_loops(layer_kinds& kinds) {
+    const std::string_view type = c_.model_type();
+    if (type == "dory") {
+      // Released files list attention and MLP as layers of their own; two make one.
+      std::uint64_t halve = 1;
+      if (const auto list = c_.array("layer_types")) {
+        for (const config::json& word : list->value()) {
+          if (word == "mlp") halve = 2;
+        }
+      }
+      if (halve == 2) {
+        layer_kinds attention;
+        for (std::size_t i = 0; i < kinds.size(); i += 2) attention.push_back(kinds[i]);
+        kinds = std::move(attention);
+        kinds.resize(result_.num_layers / 2);
+        result_.num_layers = kinds.size();
+      }
+      const std::uint64_t inputs = c_.required_count("n_input_layers") / halve;
+      const std::uint64_t outputs = c_.required_count("n_output_layers") / halve;
+      const auto own = c_.count("n_recurrent_layers");
+      const std::uint64_t recurrent = own ? *own / halve : kinds.size() - std::min<std::size_t>(kinds.size(), inputs + outputs);
+      if (inputs + recurrent + outputs != kinds.size()) {
+        c_.fail("n_input_layers", "input, recurrent and output layers do not add up to num_hidden_layers",
+                "n_input_layers + n_recurrent_layers + n_output_layers = num_hidden_layers");
+      }
+      if (c_.string("recurrent_kv_cache_mode").value_or("per_loop") != "per_loop") return;
+      repeat_at_end(kinds, inputs, inputs + recurrent, c_.required_count("n_recurrent_loops", 1));
+    } else if (type == "inkling2_loop_text") {
+      const auto loop = c_.object("loop_config");
+      const auto read = [&](std::string_view key, std::string_view field) {
+        const auto value = loop ? loop->count(key) : std::nullopt;
+        return value ? *value : c_.required_count(field);
+      };
+      const std::uint64_t end = std::min<std::uint64_t>(read("core_end", "loop_layer_index_end"), kinds.size());
+      const std::uint64_t start = std::min(read("core_start", "loop_layer_index_start"), end);
+      const std::uint64_t passes = read("num_passes", "loop_num_passes");
+      if (passes == 0) c_.fail("loop_num_passes", "zero", "at least 1");
+      const layer_kinds rest(kinds.begin() + static_cast<std::ptrdiff_t>(end), kinds.end());
+      kinds.resize(end);
+      repeat_at_end(kinds, start, end, passes);
+      kinds.insert(kinds.end(), rest.begin(), rest.end());
+    }
+    check_layer_count(c_, "num_hidden_layers", kinds.size());
+  }
+
+  void repeat_at_end(layer_kinds& kinds, std::size_t from, std::size_t to, std::uint64_t passes) const {
+    const layer_kinds core(kinds.begin() + static_cast<std::ptrdiff_t>(from),
+                           kinds.begin() + static_cast<std::ptrdiff_t>(to));
+    const checked_count total = checked_count(core.size()) * passes + kinds.size();
+    if (!total.fits(max_layers)) c_.fail("num_hidden_layers", "more than 65,536 layers with all passes", "at most 65,536");
+    for (std::uint64_t pass = 1; pass < passes; ++pass) kinds.insert(kinds.end(), core.begin(), core.end());
+  }
+
+  /// The last num_kv_shared_layers layers read the K and V of earlier ones.
+  void share_kv(layer_kinds& kinds) {
+    const std::string_view type = c_.model_type();
+    const bool shares = type == "gemma3n_text" || type == "gemma4_text" || type == "gemma4_unified_text" ||
+                        type == "diffusion_gemma_text";
+    if (!shares) return;
+    const std::uint64_t shared = c_.count_or("num_kv_shared_layers", 0);
+    if (shared > kinds.size()) c_.fail("num_kv_shared_layers", "more than there are layers", "at most num_hidden_layers");
+    // layer_types[:-0] is empty, so that until 5.14 no layer was known beforehand and every one became a full one.
+    if (type == "gemma3n_text" && shared == 0 && o_.version < config::engine_version{5, 14, 0}) {
+      all(kinds, layer_kind::full);
+      result_.has_static_cache = false;
+      return;
+    }
+    shares_kv_ = shared > 0;
+    for (std::size_t i = kinds.size() - shared; i < kinds.size(); ++i) kinds[i] = layer_kind::none;
+  }
+
+  /// Layers that attend to image features only (mllama).
+  [[nodiscard]] std::vector<std::uint64_t> vision_cross_layers() const {
+    std::vector<std::uint64_t> result;
+    if (c_.model_type() != "mllama_text_model") return result;
+    if (const auto list = c_.array("cross_attention_layers")) {
+      for (std::size_t i = 0; i < list->value().size(); ++i) result.push_back(list->child(i).count());
+    }
+    return result;
+  }
+  [[nodiscard]] bool is_vision_cross(std::size_t i) const {
+    return std::find(cross_layers_.begin(), cross_layers_.end(), i) != cross_layers_.end();
+  }
+
+  [[nodiscard]] cache_layer build(const attention_rows& rows, std::size_t i, const layer_kinds& kinds) {
+    const layer_kind kind = kinds[i];
+    cache_layer layer{std::string(name_of(kind)), {}};
+    switch (kind) {
+      case layer_kind::none: layer.parts.push_back(shares_kv_ ? layer_part(shared_kv{}) : layer_part(no_cache{})); break;
+      case layer_kind::linear:
+        if (c_.model_type() == "minimax") break;  // kept at the level of the cache
+        [[fallthrough]];
+      case layer_kind::conv: add_state(layer, read_state(c_, needs_rows() ? rows.at(i, kind) : row_shape{}), i); break;
+      case layer_kind::compressed_sparse:
+      case layer_kind::heavily_compressed: add_compressed(layer, rows, i, kind); break;
+      default: add_attention(layer, rows, i, kinds);
+    }
+    if (kind == layer_kind::hybrid || kind == layer_kind::hybrid_sliding) {
+      add_state(layer, read_state(c_, rows.at(i, kind)), i);
+    }
+    // Until 5.5 LFM2 allocated the convolution of every layer (modeling_lfm2.py of 4.57.6).
+    if (kind == layer_kind::full && c_.model_type() == "lfm2" && o_.version < config::engine_version{5, 5, 0}) {
+      add_state(layer, read_state(c_, {}), i);
+    }
+    return layer;
+  }
+
+  [[nodiscard]] bool needs_rows() const { return c_.model_type() == "zaya" || c_.model_type().starts_with("inkling"); }
+
+  void add_attention(cache_layer& layer, const attention_rows& rows, std::size_t i, const layer_kinds& kinds) {
+    const layer_kind kind = kinds[i];
+    const row_shape shape = rows.at(i, kind);
+    const kv_row k = row(shape.k_heads, shape.k_width, o_.k_type);
+    const kv_row v = row(shape.v_heads, shape.v_width, o_.v_type);
+    if (is_vision_cross(i)) {
+      layer.parts.push_back(cross_attention{k, v, tokens()});
+      return;
+    }
+    switch (kind) {
+      case layer_kind::sliding:
+      case layer_kind::hybrid_sliding: layer.parts.push_back(sliding_window_attention{k, v, window(rows, i)}); break;
+      case layer_kind::reference_sliding:
+        layer.parts.push_back(reference_window_attention{k, v, window(rows, i)});
+        break;
+      case layer_kind::chunked: {
+        const auto chunk = rows.chunk(i);
+        if (!chunk || *chunk == 0) c_.fail_missing("attention_chunk_size", "at least 1, for the chunked layers");
+        layer.parts.push_back(chunked_local_attention{k, v, tokens(*chunk)});
+        break;
+      }
+      default:
+        // A layer that reuses another's latent still has index keys of its own.
+        if (reuses_kv(i)) layer.parts.push_back(shared_kv{});
+        else if (shape.latent) layer.parts.push_back(mla_attention{k, v});
+        else layer.parts.push_back(full_attention{k, v});
+    }
+    if (kind == layer_kind::indexed) {
+      const auto index = rows.index_at(i, kinds.size());
+      if (index.width != 0) {
+        layer.parts.push_back(index_keys{row(1, index.width, index.in_float32 ? f32 : o_.k_type)});
+      }
+      if (c_.model_type() == "qwen4_exp_text") result_.keeps_position_ids = true;
+    }
+  }
+
+  [[nodiscard]] tokens window(const attention_rows& rows, std::size_t i) const {
+    const auto window = rows.window(i);
+    if (!window) c_.fail_missing("sliding_window", "at least 1, for the sliding layers");
+    if (*window == 0) c_.fail("sliding_window", "zero, and there are sliding layers", "at least 1");
+    return tokens(*window);
+  }
+
+  [[nodiscard]] bool reuses_kv(std::size_t i) const {
+    const auto sources = c_.model_type() == "mistral_large4_text" ? c_.array("kv_source_layers") : std::nullopt;
+    if (!sources) return false;
+    if (i >= sources->value().size()) sources->fail("shorter than num_hidden_layers", "one entry a layer");
+    const std::uint64_t source = sources->child(i).count();
+    if (source > i) sources->child(i).fail("a later layer", "an earlier layer, or the layer itself");
+    return source != i;
+  }
+
+  void add_state(cache_layer& layer, state_shape state, std::size_t i) {
+    const state_shape extra = per_layer_embedding_state(c_, i);
+    const bool all_in_model_type = state_in_model_type(c_.model_type(), o_.version);
+    const checked_count in_type = state.in_model_type + extra.in_model_type;
+    add_part(layer, all_in_model_type ? in_type + state.in_float32 : in_type, o_.model_type);
+    if (!all_in_model_type) add_part(layer, state.in_float32, f32);
+    add_part(layer, extra.in_int64, int64);
+    if (c_.model_type() == "recurrent_gemma") result_.keeps_module_state = true;
+  }
+  static void add_part(cache_layer& layer, checked_count elements, storage_type type) {
+    if (elements.value() != 0) layer.parts.push_back(recurrent_state{elements.value(), type});
+  }
+
+  /// DeepSeek-V4: a window of K only (V is the same tensor), and compressed keys; sparse layers have an indexer's too.
+  void add_compressed(cache_layer& layer, const attention_rows& rows, std::size_t i, layer_kind kind) {
+    const std::uint64_t width = c_.required_count("head_dim", 1);
+    const bool sparse = kind == layer_kind::compressed_sparse;
+    const std::string word(name_of(kind));
+    const auto rates = c_.object("compress_rates");
+    auto rate = c_.count(sparse ? "compress_rate_csa" : "compress_rate_hca", 1);
+    if (!rate && rates) rate = rates->count(word, 1);
+    const std::uint64_t every = rate.value_or(sparse ? 4 : 128);
+    layer.parts.push_back(sliding_window_attention{row(1, width, o_.k_type), kv_row{0, 0, o_.v_type}, window(rows, i)});
+    layer.parts.push_back(compressed_keys{row(1, width, o_.k_type), every, sparse ? 2U : 1U, f32});
+    if (sparse) {
+      const std::uint64_t index = c_.required_count("index_head_dim", 1);
+      layer.parts.push_back(compressed_keys{row(1, index, o_.k_type), every, 2, f32});
+    }
+    result_.has_static_cache = false;
+  }
+
+  /// State that belongs to the cache as a whole: MiniMax-01 keeps all its linear states in one place.
+  void add_model_state(const attention_rows& rows, const layer_kinds& kinds) {
+    if (c_.model_type() != "minimax") return;
+    std::uint64_t linear = 0;
+    for (const layer_kind kind : kinds) linear += kind == layer_kind::linear ? 1U : 0U;
+    const row_shape shape = rows.at(0, layer_kind::full);
+    const checked_count elements =
+        checked_count(linear) * rows.num_attention_heads() * shape.k_width * shape.k_width;
+    result_.layers.add(-1, states("cache_level", {recurrent_state{elements.value(), o_.model_type}}));
+    result_.has_static_cache = false;
+  }
+
+  void add_cross_attention(const attention_rows& rows, const layer_kinds& kinds) {
+    if (!cross_layers_.empty()) {
+      result_.has_cross_attention = true;
+      return;
+    }
+    const bool encoder_decoder = c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
+                                 c_.boolean("is_encoder_decoder").value_or(false) ||
+                                 c_.boolean("add_cross_attention").value_or(false);
+    if (!encoder_decoder) return;
+    result_.has_cross_attention = true;
+    const bool may_slide = o_.cache_built_by_generate && c_.published_model_type().starts_with("t5gemma");
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const row_shape shape = rows.cross_at(i);
+      const kv_row k = row(shape.k_heads, shape.k_width, o_.k_type);
+      const kv_row v = row(shape.v_heads, shape.v_width, o_.v_type);
+      const tokens kept = may_slide && kinds[i] == layer_kind::sliding ? window(rows, i) : tokens();
+      result_.layers.add(static_cast<std::int64_t>(i), {"cross_attention", {cross_attention{k, v, kept}}});
+    }
+  }
+
+  void describe(const attention_rows& rows, const layer_kinds& kinds) {
+    bool state = false, attention = false;
+    for (const layer_kind kind : kinds) {
+      const bool linear = kind == layer_kind::linear || kind == layer_kind::conv;
+      const bool both = kind == layer_kind::hybrid || kind == layer_kind::hybrid_sliding;
+      state = state || linear || both;
+      attention = attention || both || (!linear && kind != layer_kind::none);
+      result_.all_full = result_.all_full && kind == layer_kind::full;
+    }
+    if (c_.model_type() == "cpmant") result_.prefix_positions = c_.count_or("prompt_length", 32);
+    if (state) {
+      result_.attention = attention ? "hybrid" : "recurrent";
+      return;
+    }
+    if (rows.is_mla()) {
+      result_.attention = "MLA";
+      return;
+    }
+    const std::uint64_t heads = rows.num_attention_heads();
+    const std::uint64_t kv = rows.at(0, kinds.empty() ? layer_kind::full : kinds.front()).k_heads;
+    result_.attention = kv == heads ? "MHA" : kv == 1 ? "MQA" : "GQA";
+  }
+
+  model_config c_;
+  read_options o_;
+  cached_model result_;
+  std::vector<std::uint64_t> cross_layers_;
+  bool shares_kv_ = false;
+};
+
+}  // namespace detail
+
+/// Reads a config. Throws config_error, with the JSON pointer, for whatever it does not determine.
+[[nodiscard]] inline cached_model read_model(const config::document& d, const read_options& options) {
+  return detail::model_reader(d, options).read();
+}
+
+}  // namespace kvbudget::transformers

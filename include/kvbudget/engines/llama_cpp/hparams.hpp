@@ -1,0 +1,381 @@
+// What llama.cpp reads from a GGUF file for its memory, and what it makes of that.
+//
+// Source: llama.cpp 0.5.0-dev, src/llama-model.cpp (llama_model_base::load_hparams, load_swa_pattern),
+// src/llama-hparams.cpp (n_embd_r, n_embd_s, set_swa_pattern …), load_arch_hparams of src/models/*.cpp.
+#pragma once
+
+#include <optional>
+
+#include <kvbudget/checked.hpp>
+#include <kvbudget/engines/llama_cpp/architectures.hpp>
+
+namespace kvbudget::llama_cpp {
+
+inline constexpr std::uint32_t max_layers = 512;  ///< LLAMA_MAX_LAYERS
+inline constexpr std::uint32_t max_sequences = 256;  ///< LLAMA_MAX_SEQ
+
+/// Why the engine does not load the model or create the context. `none`: it does.
+enum class refusal_reason : std::uint8_t {
+  none,
+  block_count_out_of_range,         ///< not 1 … 512 layers
+  nextn_layers_exceed_block_count,
+  missing_key,                      ///< of the file; `key` names it
+  wrong_array_length,               ///< of the file; `key`
+  no_layer_slides,                  ///< a window, but no layer that uses it
+  no_context_length,                ///< n_ctx 0 and no context length in the file
+  no_batch,                         ///< n_batch and n_ubatch 0
+  n_seq_max_too_large,              ///< more than 256
+  different_kv_types,               ///< of a model that keeps a latent
+  quantized_v_needs_flash_attn,
+  k_block_does_not_divide_head,     ///< `block`, `head`
+  v_block_does_not_divide_head,     ///< `block`, `head`
+  row_is_not_whole_blocks,          ///< a cache row of `head` elements in blocks of `block`; an assertion of ggml
+  no_mtp_layers,
+  main_gpu_out_of_range,
+  split_mode_tensor_unsupported,    ///< by the engine for this architecture
+  split_mode_tensor_needs_flash_attn,
+  split_mode_tensor_not_computed,   ///< the engine does it; this library does not know the shares
+  needs_target_context              ///< a draft model that lives in its target's cache
+};
+
+/// A refusal with the numbers of the engine's message.
+struct refusal {
+  refusal_reason reason = refusal_reason::none;
+  std::uint32_t block = 0;
+  std::uint32_t head = 0;
+  const char* key = "";
+
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason != refusal_reason::none; }
+  friend constexpr bool operator==(const refusal& a, const refusal& b) noexcept {
+    return a.reason == b.reason && a.block == b.block && a.head == b.head;
+  }
+};
+
+/// A GGUF value that is one number for all layers, or a list with one per layer, or absent.
+class per_layer {
+ public:
+  constexpr per_layer() noexcept = default;
+  constexpr per_layer(std::uint32_t one) noexcept : one_(one), kind_(kind::one) {}  // NOLINT(google-explicit-constructor)
+
+  /// Appends to the list. An entry after the 512th is a failure.
+  constexpr void push_back(std::uint32_t value) {
+    if (kind_ != kind::list) *this = per_layer(list_tag{});
+    if (size_ == max_layers) model_has_more_than_65536_layers();
+    values_[size_++] = value;
+  }
+  [[nodiscard]] static constexpr per_layer empty_list() noexcept { return per_layer(list_tag{}); }
+
+  [[nodiscard]] constexpr bool given() const noexcept { return kind_ != kind::absent; }
+  [[nodiscard]] constexpr bool is_list() const noexcept { return kind_ == kind::list; }
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return size_; }
+  /// Entry `il`; 0 where a list is too short and where nothing was given, as in the engine's zero-filled arrays.
+  [[nodiscard]] constexpr std::uint32_t operator[](std::uint32_t il) const noexcept {
+    if (kind_ == kind::one) return one_;
+    return il < size_ ? values_[il] : 0U;
+  }
+
+ private:
+  enum class kind : std::uint8_t { absent, one, list };
+  struct list_tag {};
+  constexpr explicit per_layer(list_tag) noexcept : kind_(kind::list) {}
+
+  std::uint32_t values_[max_layers]{};
+  std::uint32_t one_ = 0;
+  std::uint32_t size_ = 0;
+  kind kind_ = kind::absent;
+};
+
+/// The GGUF keys that matter for memory, under their own names without the architecture's prefix.
+struct metadata {
+  const llama_cpp::architecture* architecture = nullptr;
+  std::uint32_t block_count = 0;                         ///< layers, those for multi-token prediction included
+  std::uint32_t nextn_predict_layers = 0;
+  std::uint32_t context_length = 0;
+  std::uint32_t embedding_length = 0;
+  per_layer head_count;
+  per_layer head_count_kv;                               ///< default: head_count
+  per_layer feed_forward_length;                         ///< only whether it is 0 matters (nemotron_h)
+  std::optional<bool> causal;                            ///< attention.causal
+  std::optional<std::uint32_t> key_length;               ///< attention.*; default: embedding_length / head_count
+  std::optional<std::uint32_t> value_length;
+  std::optional<std::uint32_t> key_length_swa;           ///< default: key_length
+  std::optional<std::uint32_t> value_length_swa;
+  std::uint32_t key_length_mla = 0;                      ///< with value_length_mla: one latent row, no V
+  std::uint32_t value_length_mla = 0;
+  std::uint32_t kv_lora_rank = 0;
+  std::optional<std::uint32_t> sliding_window;
+  per_layer sliding_window_pattern;                      ///< one number: the period
+  std::uint32_t shared_kv_layers = 0;
+  std::uint32_t leading_dense_block_count = 0;
+  per_layer recurrent_layers;
+  std::optional<std::uint32_t> full_attention_interval;
+  std::uint32_t ssm_conv_kernel = 0;
+  std::uint32_t ssm_inner_size = 0;
+  std::uint32_t ssm_state_size = 0;
+  std::uint32_t ssm_group_count = 0;
+  std::uint32_t kda_head_dim = 0;
+  std::uint32_t shortconv_l_cache = 0;
+  std::uint32_t wkv_head_size = 0;
+  std::uint32_t token_shift_count = 2;
+  std::uint32_t indexer_key_length = 0;
+  std::uint32_t indexer_top_k = 0;
+  std::uint32_t indexer_kpool = 0;
+  per_layer indexer_types;
+  per_layer compress_ratios;
+  std::uint32_t hyper_connection_count = 0;
+  std::uint32_t num_loops = 1;                           ///< nanbeige: every layer is run, and cached, that often
+  std::optional<std::uint32_t> ple_layer;                ///< qwen4exp: the layer with an n-gram embedding
+  std::uint32_t ple_ngram_size = 0;
+  std::uint32_t ple_conv_kernel = 0;
+};
+
+/// What one layer is, after the architecture's rules.
+struct layer_facts {
+  std::uint32_t head_count_kv = 0;
+  std::uint32_t compress_ratio = 0;
+  bool slides = false;
+  bool recurrent = false;
+  bool indexer = false;
+  bool has_ffn = true;
+};
+
+/// llama_hparams: what the engine goes by when it creates its memory.
+struct hparams {
+  const llama_cpp::architecture* architecture = nullptr;
+  refusal refused;                      ///< why the engine does not load this file
+  std::uint32_t n_ctx_train = 0;
+  std::uint32_t n_embd = 0;
+  std::uint32_t n_layer_all = 0;        ///< with the layers for multi-token prediction
+  std::uint32_t n_layer_nextn = 0;
+  bool router_layer = false;
+  bool causal_attn = true;
+  std::uint32_t n_layer_kv = 0;         ///< the first so many layers have a cache
+  std::uint32_t n_head = 0;             ///< of layer 0
+  std::uint32_t n_embd_head_k_full = 0;
+  std::uint32_t n_embd_head_v_full = 0;
+  std::uint32_t n_embd_head_k_swa = 0;
+  std::uint32_t n_embd_head_v_swa = 0;
+  bool is_mla = false;
+  bool has_window = false;              ///< swa_type is not NONE
+  std::uint32_t n_swa = 0;
+  std::uint32_t n_layer_dense_lead = 0;
+  std::uint32_t indexer_head_size = 0;
+  std::uint32_t indexer_kpool = 0;
+  std::uint32_t indexer_top_k = 0;
+  checked_count n_embd_r;               ///< elements of a layer's convolution or token-shift state
+  checked_count n_embd_s;               ///< elements of a layer's recurrent state
+  checked_count ple_conv_state;         ///< elements of the n-gram embedding's history, kept on `ple_layer`
+  std::uint32_t ple_layer = max_layers;
+  layer_facts layers[max_layers]{};
+
+  /// Layers of the model proper.
+  [[nodiscard]] constexpr std::uint32_t n_layer() const noexcept { return n_layer_all - n_layer_nextn; }
+  [[nodiscard]] constexpr std::uint32_t n_embd_head_k(std::uint32_t il) const noexcept {
+    return layers[il].slides ? n_embd_head_k_swa : n_embd_head_k_full;
+  }
+  [[nodiscard]] constexpr std::uint32_t n_embd_head_v(std::uint32_t il) const noexcept {
+    return layers[il].slides ? n_embd_head_v_swa : n_embd_head_v_full;
+  }
+};
+
+namespace detail {
+
+/// llama_model_base::load_swa_pattern and llama_hparams::set_swa_pattern.
+constexpr void load_window(const metadata& m, hparams& h) noexcept {
+  const architecture& a = *h.architecture;
+  const std::uint32_t given = m.sliding_window.value_or(0);
+  h.n_swa = m.sliding_window.value_or(a.window);
+  switch (a.window_when) {
+    case window_rule::never: h.n_swa = 0; return;
+    case window_rule::if_given: h.has_window = given > 0; break;
+    case window_rule::always: h.has_window = true; break;
+    case window_rule::fixed:
+      h.has_window = given > 0;
+      if (h.has_window) h.n_swa = a.window;
+      break;
+    case window_rule::chunked:
+      h.has_window = !m.sliding_window || given > 0;
+      if (h.has_window) h.n_swa = a.window;
+      break;
+    case window_rule::of_64_layers: h.has_window = h.n_layer() == 64; break;
+    case window_rule::attention_layers:
+      h.has_window = given > 0;
+      for (std::uint32_t il = 0; h.has_window && il < h.n_layer(); ++il) h.layers[il].slides = !h.layers[il].recurrent;
+      return;
+  }
+  if (!h.has_window) return;
+  if (!m.sliding_window && a.window == 0) {
+    h.refused = {refusal_reason::missing_key, 0, 0, "attention.sliding_window"};
+    return;
+  }
+  if (a.pattern == pattern_rule::all) {
+    for (std::uint32_t il = 0; il < h.n_layer_all; ++il) h.layers[il].slides = true;
+    return;
+  }
+  if (m.sliding_window_pattern.is_list()) {
+    for (std::uint32_t il = 0; il < h.n_layer_all; ++il) h.layers[il].slides = m.sliding_window_pattern[il] != 0;
+    return;
+  }
+  if (a.pattern == pattern_rule::in_file) {
+    h.refused = {refusal_reason::missing_key, 0, 0, "attention.sliding_window_pattern"};
+    return;
+  }
+  const std::uint32_t period = m.sliding_window_pattern.given() ? m.sliding_window_pattern[0] : a.period;
+  for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
+    h.layers[il].slides = period == 0 || (a.pattern == pattern_rule::period ? il % period < period - 1
+                                                                            : il % period != 0);
+  }
+}
+
+constexpr void load_recurrent_layers(const metadata& m, hparams& h) noexcept {
+  const architecture& a = *h.architecture;
+  const std::uint32_t interval = m.full_attention_interval.value_or(a.recurrent_interval);
+  for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
+    layer_facts& l = h.layers[il];
+    const bool in_trunk = il < h.n_layer();
+    switch (a.recurrent) {
+      case recurrent_rule::none: break;
+      case recurrent_rule::all:
+      case recurrent_rule::every_layer_is_both: l.recurrent = true; break;
+      case recurrent_rule::no_kv_heads: l.recurrent = in_trunk && l.head_count_kv == 0; break;
+      case recurrent_rule::no_kv_heads_no_ffn: l.recurrent = in_trunk && l.head_count_kv == 0 && !l.has_ffn; break;
+      case recurrent_rule::interval:
+        if (m.recurrent_layers.given()) l.recurrent = m.recurrent_layers[il] != 0;
+        else l.recurrent = in_trunk && (interval == 0 || (il + 1) % interval != 0);
+        break;
+    }
+  }
+}
+
+constexpr void load_indexer(const metadata& m, hparams& h) noexcept {
+  const bool new_glm = h.n_ctx_train >= 1'048'576;  // GLM 5.2 and later share indexers
+  for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
+    bool own = false;
+    if (h.architecture->indexer == indexer_rule::every_layer) own = true;
+    else if (m.indexer_types.given()) own = m.indexer_types[il] != 0;
+    else if (h.architecture->indexer == indexer_rule::all_or_file) own = true;
+    // Layers 0 … 2, then every fourth; the engine's list ends after 78 layers.
+    else if (h.architecture->indexer == indexer_rule::glm_or_file) own = !new_glm || il < 2 || (il < 78 && il % 4 == 2);
+    h.layers[il].indexer = own;
+  }
+}
+
+/// llama_hparams::n_embd_r and n_embd_s.
+constexpr void load_states(const metadata& m, hparams& h) noexcept {
+  const checked_count n_embd = h.n_embd;
+  const checked_count heads = h.n_head;
+  const checked_count kernel_less_one = m.ssm_conv_kernel > 0 ? m.ssm_conv_kernel - 1 : 0U;
+  const checked_count kda = m.kda_head_dim;
+  const checked_count lightning = h.architecture->lightning ? h.n_embd_head_k_full : 0U;
+  if (m.wkv_head_size != 0) {
+    h.n_embd_r = checked_count(m.token_shift_count) * n_embd;
+    h.n_embd_s = n_embd * m.wkv_head_size;
+    return;
+  }
+  if (m.shortconv_l_cache != 0) h.n_embd_r = n_embd * (m.shortconv_l_cache - 1);
+  else if (m.kda_head_dim != 0) h.n_embd_r = checked_count(3U) * (m.ssm_conv_kernel > 0 ? kernel_less_one : 3U) * heads * kda;
+  else h.n_embd_r = kernel_less_one * (checked_count(m.ssm_inner_size) + checked_count(2U) * m.ssm_group_count * m.ssm_state_size);
+  if (m.kda_head_dim != 0) h.n_embd_s = kda * kda * heads;
+  else if (h.architecture->lightning) h.n_embd_s = lightning * lightning * heads;
+  else h.n_embd_s = checked_count(m.ssm_state_size) * m.ssm_inner_size;
+  if (m.ple_layer && m.ple_conv_kernel > 0) {
+    h.ple_layer = *m.ple_layer;
+    h.ple_conv_state = checked_count(m.ple_conv_kernel - 1) * m.ple_ngram_size * m.hyper_connection_count * n_embd;
+  }
+}
+
+}  // namespace detail
+
+/// What the engine makes of the file's keys. With `refused` the rest is only a part.
+[[nodiscard]] constexpr hparams load_hparams(const metadata& m) noexcept {
+  hparams h;
+  h.architecture = m.architecture;
+  const architecture& a = *m.architecture;
+  h.n_ctx_train = m.context_length;
+  h.n_embd = m.embedding_length;
+  h.n_layer_all = m.block_count;
+  h.n_layer_nextn = m.nextn_predict_layers;
+  h.causal_attn = m.causal.value_or(true) && a.causal;
+  h.n_layer_dense_lead = m.leading_dense_block_count;
+  h.indexer_head_size = m.indexer_key_length;
+  h.indexer_kpool = m.indexer_kpool;
+  h.indexer_top_k = m.indexer_top_k;
+  const auto refuse = [&h](refusal_reason reason, const char* key = "") { h.refused = {reason, 0, 0, key}; };
+
+  const std::uint64_t expanded = std::uint64_t{m.block_count} * (m.num_loops == 0 ? 1U : m.num_loops);
+  if (m.block_count == 0 || expanded > max_layers) {
+    refuse(refusal_reason::block_count_out_of_range);
+    h.n_layer_all = h.n_layer_nextn = 0;
+    return h;
+  }
+  if (h.n_layer_nextn > h.n_layer_all) {
+    refuse(refusal_reason::nextn_layers_exceed_block_count);
+    h.n_layer_all = h.n_layer_nextn = 0;
+    return h;
+  }
+  struct checked_array {
+    const per_layer& values;
+    std::uint32_t length;
+    const char* key;
+  };
+  for (const checked_array& c : {checked_array{m.head_count, m.block_count, "attention.head_count"},
+                                 checked_array{m.head_count_kv, m.block_count, "attention.head_count_kv"},
+                                 checked_array{m.feed_forward_length, m.block_count, "feed_forward_length"},
+                                 checked_array{m.recurrent_layers, m.block_count, "attention.recurrent_layers"},
+                                 checked_array{m.indexer_types, h.n_layer(), "attention.indexer.types"}}) {
+    if (c.values.is_list() && c.values.size() != c.length) refuse(refusal_reason::wrong_array_length, c.key);
+  }
+  if (a.memory == memory_kind::dsv4 && m.compress_ratios.size() < h.n_layer_all) {
+    refuse(refusal_reason::wrong_array_length, "attention.compress_ratios");
+  }
+
+  h.n_head = m.head_count[0];
+  const bool has_heads = h.n_head > 0;
+  const std::uint32_t head = has_heads ? h.n_embd / h.n_head : 0U;
+  if (has_heads || a.key_length_without_heads) {
+    h.n_embd_head_k_full = m.key_length.value_or(head);
+    h.n_embd_head_v_full = m.value_length.value_or(head);
+  }
+  h.n_embd_head_k_swa = m.key_length_swa.value_or(h.n_embd_head_k_full);
+  h.n_embd_head_v_swa = m.value_length_swa.value_or(h.n_embd_head_v_full);
+  if (a.value_is_latent) h.n_embd_head_v_full = m.kv_lora_rank;
+  h.is_mla = m.key_length_mla != 0 && m.value_length_mla != 0;
+
+  // The layers as the file counts them; a looped model repeats them, and each pass has a cache of its own.
+  const std::uint32_t physical = m.block_count;
+  for (std::uint32_t il = 0; il < physical; ++il) {
+    layer_facts& l = h.layers[il];
+    l.head_count_kv = m.head_count_kv.given() ? m.head_count_kv[il] : m.head_count[il];
+    l.has_ffn = m.feed_forward_length[il] != 0;
+    l.compress_ratio = m.compress_ratios[il];
+  }
+  if (expanded > physical) {
+    const std::uint32_t trunk = h.n_layer();
+    for (std::uint32_t il = trunk; il < trunk * m.num_loops; ++il) h.layers[il] = h.layers[il % trunk];
+    h.n_layer_all = trunk * m.num_loops;
+  }
+  if (a.has_router_layer && h.n_layer() < max_layers) {
+    h.n_layer_all = h.n_layer() + 1;
+    h.n_layer_nextn = 1;
+    h.router_layer = true;
+    h.layers[h.n_layer()] = layer_facts{};
+    h.layers[h.n_layer()].head_count_kv = 1;
+  }
+  h.n_layer_kv = h.n_layer_all;
+  if (a.kv_layers_from_start >= 0) h.n_layer_kv = static_cast<std::uint32_t>(a.kv_layers_from_start);
+  if (a.shares_kv_from_file) h.n_layer_kv = h.n_layer_all - (m.shared_kv_layers < h.n_layer_all ? m.shared_kv_layers : h.n_layer_all);
+
+  detail::load_recurrent_layers(m, h);
+  detail::load_window(m, h);
+  detail::load_indexer(m, h);
+  detail::load_states(m, h);
+
+  if (h.has_window && !h.refused && (a.memory == memory_kind::attention)) {
+    bool any = false;
+    for (std::uint32_t il = 0; il < h.n_layer_all; ++il) any = any || h.layers[il].slides;
+    if (!any) refuse(refusal_reason::no_layer_slides);
+  }
+  return h;
+}
+
+}  // namespace kvbudget::llama_cpp

@@ -1,0 +1,290 @@
+// Hugging Face transformers: what its cache classes hold.
+//
+// Source: transformers 5.24.0, src/transformers/cache_utils.py (class names below), generation/utils.py. The tensors
+// are counted as the cache returns them; `dynamic_cache_storage` counts what their views keep alive.
+#pragma once
+
+#include <kvbudget/layers.hpp>
+
+namespace kvbudget::transformers {
+
+/// DynamicCache: grows with the sequence. DynamicLayer keeps every position; DynamicSlidingWindowLayer keeps the last
+/// window - 1 (the next one makes the window full); chunked layers use the same class.
+struct dynamic_cache {};
+
+/// The storage behind a DynamicCache. A sliding layer returns a slice of what it was given, so right after a prefill
+/// longer than the window all positions are still alive, and after a decode step window - 1 old ones and the new one.
+struct dynamic_cache_storage {};
+
+/// StaticCache: `max_cache_len` positions from the start, min(window, max_cache_len) in sliding and chunked layers.
+/// Cross attention has `cross_max_cache_len` (0: the encoder's length).
+struct static_cache {
+  tokens max_cache_len;
+  tokens cross_max_cache_len;
+};
+
+// ---- DynamicCache ------------------------------------------------------------------------------------------------
+
+namespace detail {
+/// Positions of a DynamicSlidingWindowLayer. A window of 1 would keep none, but the slice [-0:] keeps them all
+/// (DynamicSlidingWindowLayer.update).
+[[nodiscard]] constexpr checked_count kept_of_window(checked_count n, tokens window) noexcept {
+  return window.count() <= 1 ? n : smaller(n, window.count() - 1);
+}
+/// Positions that the storage of such a layer still holds.
+[[nodiscard]] constexpr checked_count alive_of_window(const request& r, tokens window) noexcept {
+  if (r.generated.count() == 0) return r.prompt.count();
+  return kept_of_window(checked_count(r.prompt.count()) + (r.generated.count() - 1), window) + 1U;
+}
+}  // namespace detail
+
+[[nodiscard]] constexpr checked_count positions(dynamic_cache, const full_attention&, const request& r) noexcept {
+  return r.length();
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache, const mla_attention&, const request& r) noexcept {
+  return r.length();
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache, const index_keys&, const request& r) noexcept {
+  return r.length();
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache, const cross_attention& l, const request& r) noexcept {
+  return l.window.count() == 0 ? checked_count(r.encoder.count()) : detail::kept_of_window(r.encoder.count(), l.window);
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache, const sliding_window_attention& l,
+                                                const request& r) noexcept {
+  return detail::kept_of_window(r.length(), l.window);
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache, const chunked_local_attention& l,
+                                                const request& r) noexcept {
+  return detail::kept_of_window(r.length(), l.chunk);
+}
+
+/// `mems` of XLNet: slices of what the last forward pass returned.
+[[nodiscard]] constexpr checked_count positions(dynamic_cache, const segment_memory& l, const request& r) noexcept {
+  return smaller(r.length(), l.length.count());
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const segment_memory&,
+                                                const request& r) noexcept {
+  return r.length();
+}
+
+template <class Layer>
+  requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> ||
+           std::same_as<Layer, index_keys>)
+[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const Layer& l, const request& r) noexcept {
+  return positions(dynamic_cache{}, l, r);
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const sliding_window_attention& l,
+                                                const request& r) noexcept {
+  return detail::alive_of_window(r, l.window);
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const chunked_local_attention& l,
+                                                const request& r) noexcept {
+  return detail::alive_of_window(r, l.chunk);
+}
+
+/// Written once, by the prefill.
+[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const cross_attention&,
+                                                const request& r) noexcept {
+  return r.encoder.count();
+}
+
+// ---- StaticCache ---------------------------------------------------------------------------------------------------
+
+[[nodiscard]] constexpr checked_count positions(const static_cache& c, const full_attention&, const request&) noexcept {
+  return c.max_cache_len.count();
+}
+[[nodiscard]] constexpr checked_count positions(const static_cache& c, const mla_attention&, const request&) noexcept {
+  return c.max_cache_len.count();
+}
+[[nodiscard]] constexpr checked_count positions(const static_cache& c, const index_keys&, const request&) noexcept {
+  return c.max_cache_len.count();
+}
+[[nodiscard]] constexpr checked_count positions(const static_cache& c, const sliding_window_attention& l,
+                                                const request&) noexcept {
+  return smaller(c.max_cache_len.count(), l.window.count());
+}
+[[nodiscard]] constexpr checked_count positions(const static_cache& c, const chunked_local_attention& l,
+                                                const request&) noexcept {
+  return smaller(c.max_cache_len.count(), l.chunk.count());
+}
+[[nodiscard]] constexpr checked_count positions(const static_cache& c, const cross_attention& l,
+                                                const request& r) noexcept {
+  const std::uint64_t n = c.cross_max_cache_len.count() != 0 ? c.cross_max_cache_len.count() : r.encoder.count();
+  return l.window.count() == 0 ? checked_count(n) : smaller(n, l.window.count());
+}
+
+// ---- Prompt kept whole, generation in a window (UnlimitedOcr…ReferenceSlidingWindowLayer) ---------------------------
+
+namespace detail {
+[[nodiscard]] constexpr footprint reference_window(const reference_window_attention& l, checked_count prompt,
+                                                   checked_count window, std::uint64_t sequences) noexcept {
+  const footprint kept = bytes_of_positions(l, window * sequences);
+  return {kept.k, kept.v, bytes_of_positions(l, prompt * sequences).total()};
+}
+}  // namespace detail
+
+[[nodiscard]] constexpr footprint allocated(const dynamic_cache&, const reference_window_attention& l,
+                                            const uniform_batch& b) noexcept {
+  return detail::reference_window(l, b.each.prompt.count(), smaller(b.each.generated.count(), l.window.count()),
+                                  b.sequences);
+}
+[[nodiscard]] constexpr footprint allocated(const dynamic_cache_storage&, const reference_window_attention& l,
+                                            const uniform_batch& b) noexcept {
+  return allocated(dynamic_cache{}, l, b);
+}
+[[nodiscard]] constexpr footprint allocated(const static_cache& c, const reference_window_attention& l,
+                                            const uniform_batch& b) noexcept {
+  const checked_count window = smaller(c.max_cache_len.count(), l.window.count());
+  return detail::reference_window(l, smaller(b.each.prompt.count(), checked_count(c.max_cache_len.count()) - window),
+                                  window, b.sequences);
+}
+
+// ---- Compressed keys (DeepseekV4HCACache, DeepseekV4CSACache; there is no static form) -------------------------------
+
+namespace detail {
+/// Of n positions: floor(n / rate) compressed rows; n mod rate rows of kv and of gate that wait, `streams` rows wide;
+/// and where groups overlap (streams > 1) one whole group of kv and gate, once there has been one.
+[[nodiscard]] constexpr footprint compressed(const compressed_keys& l, checked_count n, checked_count waiting,
+                                             std::uint64_t sequences) noexcept {
+  const checked_count row = l.row.row_bytes();
+  checked_count sum = n / l.rate * row + waiting * row * l.streams * 2U;
+  const bool group_complete = (n / l.rate).value_or(1) > 0;
+  if (l.streams > 1 && group_complete) {
+    const checked_count gate = l.gate_type.row_bytes(checked_count(l.row.heads) * l.row.head_size);
+    sum += checked_count(l.rate) * (row + gate);
+  }
+  return {0U, 0U, sum * sequences};
+}
+}  // namespace detail
+
+[[nodiscard]] constexpr footprint allocated(const dynamic_cache&, const compressed_keys& l,
+                                            const uniform_batch& b) noexcept {
+  return detail::compressed(l, b.each.length(), b.each.length() % l.rate, b.sequences);
+}
+/// The waiting rows are slices of all that the last forward pass projected: the whole prompt after a prefill, what
+/// waited before and the new position after a decode step.
+[[nodiscard]] constexpr footprint allocated(const dynamic_cache_storage&, const compressed_keys& l,
+                                            const uniform_batch& b) noexcept {
+  const checked_count waiting = b.each.generated.count() == 0 ? checked_count(b.each.prompt.count())
+                                                               : (b.each.length() - 1U) % l.rate + 1U;
+  return detail::compressed(l, b.each.length(), waiting, b.sequences);
+}
+
+// ---- QuantizedCache --------------------------------------------------------------------------------------------------
+
+/// Who quantizes (QuantoQuantizedLayer, HQQQuantizedLayer, Fp8QuantizedLayer).
+enum class quantization_backend : std::uint8_t { quanto, hqq, fp8 };
+
+/// QuantizedCache: the prompt is quantized at once, whatever its length; generated positions collect unquantized until
+/// `residual_length` of them are there, and then everything is quantized again (QuantizedLayer.update). Only models
+/// whose layers are all full attention have one.
+struct quantized_cache {
+  quantization_backend backend = quantization_backend::quanto;
+  std::uint32_t nbits = 4;
+  std::uint32_t q_group_size = 64;
+  std::uint32_t residual_length = 128;
+  std::uint32_t axis_key = 0;
+  std::uint32_t axis_value = 0;
+};
+
+namespace detail {
+
+struct quantized_split {
+  checked_count quantized;
+  checked_count residual;
+};
+
+/// Positions by state after prompt and generation.
+[[nodiscard]] constexpr quantized_split split_of(const quantized_cache& c, const request& r) noexcept {
+  if (c.backend == quantization_backend::fp8) return {r.length(), 0U};
+  const std::uint64_t flush = c.residual_length == 0 ? 1 : c.residual_length;
+  const std::uint64_t residual = r.generated.count() % flush;
+  return {checked_count(r.prompt.count()) + (r.generated.count() - residual), residual};
+}
+
+/// Bytes of one tensor of `elements` numbers, quantized. `type` is that of the unquantized cache: scales and zero
+/// points (or shifts) have it too. Elements that do not fill whole groups cannot be quantized.
+[[nodiscard]] constexpr checked_count quantized_tensor(const quantized_cache& c, checked_count elements,
+                                                       storage_type type, std::uint32_t axis) noexcept {
+  if (c.backend == quantization_backend::fp8) return elements + 4U;  // e4m3 and one float32 scale
+  const checked_count groups = elements / c.q_group_size;
+  if ((elements % c.q_group_size).value_or(0) != 0) return checked_count::failed(failure::partial_block);
+  const checked_count scales = type.row_bytes(groups * 2U);
+  if (c.backend == quantization_backend::quanto) return elements * c.nbits / 8U + scales;
+  // HQQ packs along the rows of a matrix of groups: q_group_size rows for axis 0, q_group_size columns for axis 1.
+  const checked_count rows = axis == 0 ? checked_count(c.q_group_size) : groups;
+  const checked_count columns = axis == 0 ? groups : checked_count(c.q_group_size);
+  const checked_count packed = c.nbits == 3 ? div_ceil(rows, 10U) * columns * 4U  // ten 3-bit numbers in an int32
+                                            : rows / (8U / c.nbits) * columns;
+  return packed + scales;
+}
+
+[[nodiscard]] constexpr checked_count quantized_rows(const quantized_cache& c, const kv_row& row,
+                                                     const quantized_split& n, std::uint64_t sequences,
+                                                     std::uint32_t axis) noexcept {
+  const checked_count width = checked_count(row.heads) * row.head_size * sequences;
+  return quantized_tensor(c, width * n.quantized, row.type, axis) + row.type.row_bytes(width * n.residual);
+}
+
+}  // namespace detail
+
+[[nodiscard]] constexpr footprint allocated(const quantized_cache& c, const full_attention& l,
+                                            const uniform_batch& b) noexcept {
+  const detail::quantized_split n = detail::split_of(c, b.each);
+  return {detail::quantized_rows(c, l.k, n, b.sequences, c.axis_key),
+          detail::quantized_rows(c, l.v, n, b.sequences, c.axis_value), 0U};
+}
+
+/// The residual can empty at a length, so the most is taken either there or just before.
+[[nodiscard]] constexpr uniform_batch peak_batch(const quantized_cache& c, const uniform_batch& b) noexcept {
+  if (c.backend == quantization_backend::fp8 || c.residual_length <= 1) return b;
+  const std::uint64_t flush = c.residual_length;
+  const std::uint64_t generated = b.each.generated.count();
+  if (generated < flush) return b;
+  const request full_residual(b.each.prompt, tokens(generated - generated % flush - 1), b.each.encoder);
+  const uniform_batch before{full_residual, b.sequences};
+  // Which of the two takes more does not depend on K or V being counted; any row of the cache's type decides.
+  const full_attention probe{{1, c.q_group_size, f16}, {1, c.q_group_size, f16}};
+  const checked_count here = allocated(c, probe, b).total();
+  return allocated(c, probe, before).total().fits(here.value_or(~std::uint64_t{0})) ? b : before;
+}
+
+/// The cache classes above.
+template <class Policy>
+concept cache_class = std::same_as<Policy, dynamic_cache> || std::same_as<Policy, dynamic_cache_storage> ||
+                      std::same_as<Policy, static_cache> || std::same_as<Policy, quantized_cache>;
+
+// ---- Offloading ------------------------------------------------------------------------------------------------------
+
+/// Offloaded caches hold the same tensors; all layers live on the host, and the device holds the one at work and the
+/// one that is fetched ahead (Cache(offloading=True): prefetch of layer i + 1 while layer i runs).
+struct offload_split {
+  checked_count host;
+  checked_count device;
+};
+
+/// From the bytes of each layer in order. `offload_only_non_sliding` leaves sliding layers on the device.
+template <class Sizes>
+[[nodiscard]] constexpr offload_split split_offloaded(const Sizes& layer_bytes) noexcept {
+  offload_split result{0U, 0U};
+  checked_count previous = 0U;
+  for (const auto& size : layer_bytes) {
+    const checked_count here(size);
+    result.host += here;
+    result.device = larger(result.device, previous + here);
+    previous = here;
+  }
+  return result;
+}
+
+}  // namespace kvbudget::transformers
+
+namespace kvbudget {
+
+/// A batch is one tensor in every cache class of transformers.
+template <class Policy>
+  requires transformers::cache_class<Policy>
+inline constexpr bool pads_to_longest<Policy> = true;
+
+}  // namespace kvbudget
