@@ -72,6 +72,10 @@ template <class Policy, class Length>
                                                 const request& r) noexcept {
   return smaller(r.length(), checked_count(l.sinks.count()) + l.window.count());
 }
+[[nodiscard]] constexpr checked_count positions(stored_positions, const ring_buffer_attention& l,
+                                                const request& r) noexcept {
+  return smaller(r.length(), l.window.count());
+}
 [[nodiscard]] constexpr checked_count positions(stored_positions, const reference_window_attention& l,
                                                 const request& r) noexcept {
   return checked_count(r.prompt.count()) + smaller(r.generated.count(), l.window.count());

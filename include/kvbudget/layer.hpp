@@ -70,6 +70,14 @@ struct sink_window_attention {
   friend constexpr bool operator==(const sink_window_attention&, const sink_window_attention&) noexcept = default;
 };
 
+/// Allocates its whole window when the sequence starts and writes around in it.
+struct ring_buffer_attention {
+  kv_row k;
+  kv_row v;
+  tokens window;
+  friend constexpr bool operator==(const ring_buffer_attention&, const ring_buffer_attention&) noexcept = default;
+};
+
 /// Keeps the whole prompt, and a window of the generated positions only.
 struct reference_window_attention {
   kv_row k;
@@ -167,6 +175,9 @@ constexpr footprint kv_positions(const kv_row& k, const kv_row& v, checked_count
   return detail::kv_positions(l.k, l.v, n);
 }
 [[nodiscard]] constexpr footprint bytes_of_positions(const sink_window_attention& l, checked_count n) noexcept {
+  return detail::kv_positions(l.k, l.v, n);
+}
+[[nodiscard]] constexpr footprint bytes_of_positions(const ring_buffer_attention& l, checked_count n) noexcept {
   return detail::kv_positions(l.k, l.v, n);
 }
 [[nodiscard]] constexpr footprint bytes_of_positions(const reference_window_attention& l, checked_count n) noexcept {

@@ -347,9 +347,11 @@ class Bench:
         for device in ("meta", "cpu"):
             for candidate in [config] + ([text] if text is not config else []):
                 self.choices += [(c, candidate, device) for c in model_classes(candidate)]
+        self.every_choice = list(self.choices)
 
     def measure(self, settings):
         settings = {k: v for k, v in settings.items() if v is not None}
+        self.choices = self.choices or list(self.every_choice)
         while self.choices:
             model_class, config, device = self.choices[0]
             try:

@@ -24,6 +24,7 @@ struct settings {
   quantized_cache quantization;
   std::string part;
   bool cache_built_by_generate = false;
+  bool created_by_generate = false;
   std::optional<std::uint64_t> images_per_sequence;
   std::vector<std::string> notes;
 };
@@ -95,6 +96,7 @@ namespace detail {
       in.word("cache_built_by", "forward-default", {"forward-default", "generate-dynamic", "generate-static"});
   s.cache_built_by_generate = built_by != "forward-default";
   s.images_per_sequence = in.count("images_per_sequence");
+  s.created_by_generate = in.string("created_by").value_or("") == "generate";
   (void)in.boolean("use_mems");
   return s;
 }
@@ -140,7 +142,16 @@ void add_layers(config::evaluation& e, const model& m, const Policy& policy, con
   for (const auto& placed : m.layers()) {
     const footprint& cost = costs[placed.kind];
     const cache_layer& kind = m.kinds()[placed.kind];
+    if (kind.kind == "cross_attention" && batch.each.encoder.count() == 0) continue;  // a decoder used alone
     e.layers.push_back(config::layer_bytes{placed.layer, kind.kind, cost.k.value(), cost.v.value(), cost.other.value()});
+  }
+}
+
+/// The empty cross half of a cache that forward() made.
+inline void add_empty_cross_layers(config::evaluation& e) {
+  const std::size_t n = e.layers.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    e.layers.push_back(config::layer_bytes{e.layers[i].layer, "cross_attention", 0, 0, 0});
   }
 }
 
@@ -176,7 +187,7 @@ auto with_policy(const settings& s, const Body& body) {
 
 /// The request as it reaches the cache.
 [[nodiscard]] inline uniform_batch batch_of(const config::document& d, const cached_model& m, const settings& s) {
-  std::uint64_t encoder = s.encoder_seq_len;
+  std::uint64_t encoder = s.encoder_seq_len != 0 ? s.encoder_seq_len : m.encoder_positions;
   if (s.images_per_sequence) encoder = detail::image_positions(d, *s.images_per_sequence);
   const checked_count prompt = checked_count(s.seq_len) + m.prefix_positions;
   return {request(tokens(prompt), tokens(s.decode_steps), tokens(encoder)), s.batch};
@@ -217,12 +228,16 @@ auto with_policy(const settings& s, const Body& body) {
     detail::add_layers(e, m.layers, policy, batch);
     e.total_bytes = total_bytes(m.layers, policy, batch).count();
   });
+  if (m.pairs_empty_cross_cache && s.cache == cache_kind::dynamic && !s.created_by_generate) {
+    detail::add_empty_cross_layers(e);
+  }
   e.figures["total_bytes"] = e.total_bytes;
   if (!m.keeps_module_state) {
     checked_count storage = e.total_bytes;
     if (s.cache == cache_kind::dynamic || s.cache == cache_kind::mems) {
       storage = total_footprint(m.layers, dynamic_cache_storage{}, batch).total();
     }
+    if (s.decode_steps > 0) storage += m.conv_row_bytes * s.batch;
     if (m.keeps_position_ids) {
       // The first indexed layer keeps int64 position ids: of the prompt, and for three axes once there was a step.
       storage += s.decode_steps == 0 ? checked_count(s.seq_len) * 8U

@@ -59,6 +59,17 @@ namespace detail {
   return detail::kept_of_window(r.length(), l.chunk);
 }
 
+/// RecurrentGemma until 5.4 (modeling_recurrent_gemma.py): the module's own buffer; a prompt longer than the window
+/// leaves a slice of itself in it.
+[[nodiscard]] constexpr checked_count positions(dynamic_cache, const ring_buffer_attention& l,
+                                                const request&) noexcept {
+  return l.window.count();
+}
+[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const ring_buffer_attention& l,
+                                                const request& r) noexcept {
+  return r.generated.count() == 0 ? larger(r.prompt.count(), l.window.count()) : checked_count(l.window.count());
+}
+
 /// `mems` of XLNet: slices of what the last forward pass returned.
 [[nodiscard]] constexpr checked_count positions(dynamic_cache, const segment_memory& l, const request& r) noexcept {
   return smaller(r.length(), l.length.count());

@@ -60,8 +60,8 @@ inline constexpr std::string_view mla_types[] = {
     "dots3_note_text", "glm4_moe_lite", "glm5_next_text", "glm_moe_dsa", "hy_v4",     "hy_v4_vl_text",
     "kimi_linear",   "longcat_flash", "minicpm3",     "mistral4",    "mistral_large4_text", "sarvam_mla", "youtu"};
 
-template <std::size_t N>
-[[nodiscard]] constexpr bool is_one_of(std::string_view word, const std::string_view (&words)[N]) noexcept {
+template <class Words>
+[[nodiscard]] constexpr bool is_one_of(std::string_view word, const Words& words) noexcept {
   for (const std::string_view w : words) {
     if (w == word) return true;
   }
@@ -84,6 +84,10 @@ class attention_rows {
   [[nodiscard]] std::uint64_t num_attention_heads(std::size_t i = 0) const {
     for (const std::string_view field : {"decoder_attention_heads", "num_decoder_attention_heads"}) {
       if (const auto heads = c_->count(field, 1)) return *heads;
+    }
+    if (type_ == "jetmoe") {  // every expert of a token has all K/V heads (configuration_jetmoe.py)
+      return (checked_count(c_->required_count("num_key_value_heads", 1)) * c_->count_or("num_experts_per_tok", 2, 1))
+          .value();
     }
     const auto heads = overrides_.count(i, "num_attention_heads");
     if (!heads) c_->fail_missing("num_attention_heads", "a whole number");
@@ -245,7 +249,12 @@ class attention_rows {
   [[nodiscard]] bool halves_window() const {
     const auto how = c_->field("use_bidirectional_attention");
     if (!how) return false;
-    if (type_ == "gemma3_text") return how->value() == true;
+    if (type_ == "gemma3_text") {
+      // Until 5.16 the halved window was written back. A dump of a live object (one that lists the base class's
+      // fields, as save_pretrained never does) already holds it.
+      const bool is_dump = c_->root().find("chunk_size_feed_forward") != nullptr;
+      return how->value() == true && !(is_dump && version_ < config::engine_version{5, 16, 0});
+    }
     return is_gemma4() && how->value() == "all";
   }
 

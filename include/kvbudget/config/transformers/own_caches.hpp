@@ -33,8 +33,8 @@ inline constexpr std::string_view refused_types[] = {"reformer"};
   return m;
 }
 
-/// xLSTM: per layer a matrix of qk x v, a vector of qk and a number for each head, all layers in one state.
-[[nodiscard]] inline model xlstm(const model_config& c, storage_type type) {
+/// xLSTM: per layer a matrix of qk x v, a vector of qk and a number for each head; today all layers in one state.
+[[nodiscard]] inline model xlstm(const model_config& c, storage_type type, bool state_per_layer) {
   const auto width = c.count("hidden_size", 1);
   const std::uint64_t hidden = width ? *width : c.required_count("embedding_dim", 1);
   const auto blocks = c.count("num_hidden_layers", 1);
@@ -46,8 +46,15 @@ inline constexpr std::string_view refused_types[] = {"reformer"};
   };
   const checked_count qk = dim("qk_dim_factor");
   const checked_count v = dim("v_dim_factor");
+  const checked_count elements = (qk * v + qk + 1U) * heads;
   model m;
-  m.add(-1, states("xLSTMCache", {recurrent_state{((qk * v + qk + 1U) * heads * layers).value(), type}}));
+  if (!state_per_layer) {
+    m.add(-1, states("xLSTMCache", {recurrent_state{(elements * layers).value(), type}}));
+    return m;
+  }
+  for (std::uint64_t i = 0; i < layers; ++i) {
+    m.add(static_cast<std::int64_t>(i), states("xLSTMCache", {recurrent_state{elements.value(), type}}));
+  }
   return m;
 }
 

@@ -29,14 +29,24 @@ struct cached_model {
   std::uint64_t num_layers = 0;        ///< decoder layers as the config counts them
   std::uint64_t prefix_positions = 0;  ///< positions that the model itself puts before every prompt
   bool has_cross_attention = false;
+  std::uint64_t encoder_positions = 0; ///< where the encoder's length is a property of the model (image patches)
   bool all_full = true;                ///< every layer is full attention (a quantized cache wants that)
   bool keeps_position_ids = false;     ///< storage of int64 position ids beside the tensors (qwen4_exp)
   bool keeps_module_state = false;     ///< part of the state is in the modules, not in the cache object
+  checked_count conv_row_bytes = 0U;   ///< per sequence: what the slices of module states keep alive after a step
+  bool pairs_empty_cross_cache = false;  ///< forward() makes an encoder-decoder cache whose cross half stays empty
   bool has_static_cache = true;
   std::vector<config::provenance> sources;
 };
 
 namespace detail {
+
+/// forward() makes an EncoderDecoderCache of these, encoder or not (modeling_X.py of 5.24.0 and of 4.57.6).
+inline constexpr std::string_view pairing_types[] = {"megatron-bert", "rembert", "roc_bert"};
+inline constexpr std::string_view pairing_types_before_5[] = {
+    "bert",    "bert-generation",      "camembert", "data2vec-text", "electra",        "ernie",
+    "roberta", "roberta-prelayernorm", "roformer",  "xlm-roberta",   "xlm-roberta-xl", "xmod",
+    "rembert", "megatron-bert",        "roc_bert",  "gpt_bigcode"};
 
 [[nodiscard]] inline kv_row row(std::uint64_t heads, std::uint64_t width, storage_type type) {
   return {heads, width, type};
@@ -70,7 +80,7 @@ class model_reader {
     result_.has_static_cache = false;
     result_.attention = type == "xlnet" ? "MHA" : "recurrent";
     result_.layers = type == "rwkv" ? rwkv(c_, o_.model_type)
-                     : type == "xlstm" ? xlstm(c_, o_.model_type)
+                     : type == "xlstm" ? xlstm(c_, o_.model_type, is_before(5, 0))
                                        : xlnet(c_, o_.k_type);
     result_.num_layers = c_.count("num_hidden_layers").value_or(result_.layers.layers().size());
   }
@@ -110,7 +120,7 @@ class model_reader {
                            c_.field("ple_layer_ids") || !indexers_on_every_layer();
     std::optional<cache_layer> built[static_cast<std::size_t>(layer_kind::none) + 1];
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-      if (kinds[i] == layer_kind::none && o_.version < config::engine_version{5, 23, 0} && shares_kv_) continue;
+      if (kinds[i] == layer_kind::none && is_before(5, 23) && shares_kv_) continue;
       auto& known = built[static_cast<std::size_t>(kinds[i])];
       const bool special = per_layer || is_vision_cross(i);
       if (!special && known) {
@@ -195,7 +205,7 @@ class model_reader {
     const std::uint64_t shared = c_.count_or("num_kv_shared_layers", 0);
     if (shared > kinds.size()) c_.fail("num_kv_shared_layers", "more than there are layers", "at most num_hidden_layers");
     // layer_types[:-0] is empty, so that until 5.14 no layer was known beforehand and every one became a full one.
-    if (type == "gemma3n_text" && shared == 0 && o_.version < config::engine_version{5, 14, 0}) {
+    if (type == "gemma3n_text" && shared == 0 && is_before(5, 14)) {
       all(kinds, layer_kind::full);
       result_.has_static_cache = false;
       return;
@@ -234,7 +244,7 @@ class model_reader {
       add_state(layer, read_state(c_, rows.at(i, kind)), i);
     }
     // Until 5.5 LFM2 allocated the convolution of every layer (modeling_lfm2.py of 4.57.6).
-    if (kind == layer_kind::full && c_.model_type() == "lfm2" && o_.version < config::engine_version{5, 5, 0}) {
+    if (kind == layer_kind::full && c_.model_type() == "lfm2" && is_before(5, 5)) {
       add_state(layer, read_state(c_, {}), i);
     }
     return layer;
@@ -253,6 +263,11 @@ class model_reader {
     }
     switch (kind) {
       case layer_kind::sliding:
+        if (c_.model_type() == "recurrent_gemma" && is_before(5, 4)) {
+          layer.parts.push_back(ring_buffer_attention{k, v, window(rows, i)});
+          break;
+        }
+        [[fallthrough]];
       case layer_kind::hybrid_sliding: layer.parts.push_back(sliding_window_attention{k, v, window(rows, i)}); break;
       case layer_kind::reference_sliding:
         layer.parts.push_back(reference_window_attention{k, v, window(rows, i)});
@@ -301,7 +316,15 @@ class model_reader {
     add_part(layer, all_in_model_type ? in_type + state.in_float32 : in_type, o_.model_type);
     if (!all_in_model_type) add_part(layer, state.in_float32, f32);
     add_part(layer, extra.in_int64, int64);
-    if (c_.model_type() == "recurrent_gemma") result_.keeps_module_state = true;
+    if (c_.model_type() == "recurrent_gemma") {
+      result_.keeps_module_state = !is_before(5, 4);
+      // The convolution's window is a slice of itself and the new position.
+      const std::uint64_t kept = c_.required_count("conv1d_width", 2) - 1;
+      result_.conv_row_bytes = o_.model_type.row_bytes(state.in_model_type / kept);
+    }
+  }
+  [[nodiscard]] bool is_before(std::uint32_t major_number, std::uint32_t minor_number) const {
+    return o_.version < config::engine_version{major_number, minor_number, 0};
   }
   static void add_part(cache_layer& layer, checked_count elements, storage_type type) {
     if (elements.value() != 0) layer.parts.push_back(recurrent_state{elements.value(), type});
@@ -344,9 +367,20 @@ class model_reader {
     }
     const bool encoder_decoder = c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
                                  c_.boolean("is_encoder_decoder").value_or(false) ||
-                                 c_.boolean("add_cross_attention").value_or(false);
+                                 c_.boolean("add_cross_attention").value_or(false) ||
+                                 (c_.model_type() == "blip_text_model" && c_.boolean("is_decoder").value_or(true));
+    result_.pairs_empty_cross_cache =
+        !encoder_decoder && (is_before(5, 0) ? is_one_of(c_.model_type(), pairing_types_before_5)
+                                             : is_one_of(c_.model_type(), pairing_types));
     if (!encoder_decoder) return;
     result_.has_cross_attention = true;
+    if (c_.published_model_type() == "blip") {  // the image's patches and a class token (modeling_blip.py)
+      const auto vision = c_.root().object("vision_config");
+      const auto size = vision ? vision->count("image_size", 1) : std::nullopt;
+      const auto patch = vision ? vision->count("patch_size", 1) : std::nullopt;
+      const checked_count side = checked_count(size.value_or(384)) / patch.value_or(16);
+      result_.encoder_positions = (side * side + 1U).value();
+    }
     const bool may_slide = o_.cache_built_by_generate && c_.published_model_type().starts_with("t5gemma");
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const row_shape shape = rows.cross_at(i);
@@ -366,6 +400,8 @@ class model_reader {
       attention = attention || both || (!linear && kind != layer_kind::none);
       result_.all_full = result_.all_full && kind == layer_kind::full;
     }
+    const auto linear_layers = std::count(kinds.begin(), kinds.end(), layer_kind::linear);
+    result_.conv_row_bytes *= static_cast<std::uint64_t>(linear_layers);
     if (c_.model_type() == "cpmant") result_.prefix_positions = c_.count_or("prompt_length", 32);
     if (state) {
       result_.attention = attention ? "hybrid" : "recurrent";
