@@ -192,6 +192,31 @@ template <class Length>
 }
 
 namespace detail {
+/// Of n positions: floor(n / rate) compressed rows; `waiting` rows of kv and of gate, `streams` rows wide; and where
+/// groups overlap (streams > 1) one whole group of kv and gate, once there has been one.
+[[nodiscard]] constexpr footprint compressed(const compressed_keys& l, checked_count n, checked_count waiting) noexcept {
+  const checked_count row = l.row.row_bytes();
+  checked_count sum = n / l.rate * row + waiting * row * l.streams * 2U;
+  if (l.streams > 1 && (n / l.rate).value_or(1) > 0) {
+    sum += checked_count(l.rate) * (row + l.gate_type.row_bytes(checked_count(l.row.heads) * l.row.head_size));
+  }
+  return {0U, 0U, sum};
+}
+}  // namespace detail
+
+[[nodiscard]] constexpr footprint allocated(const stored_positions&, const compressed_keys& l,
+                                            const uniform_batch& b) noexcept {
+  return detail::compressed(l, b.each.length(), b.each.length() % l.rate) * b.sequences;
+}
+template <class Length>
+[[nodiscard]] constexpr footprint allocated(const stored_positions&, const compressed_keys& l,
+                                            const ragged_batch<Length>& batch) noexcept {
+  footprint sum{0U, 0U, 0U};
+  for (const Length n : batch) sum = sum + detail::compressed(l, n, checked_count(n) % l.rate);
+  return sum;
+}
+
+namespace detail {
 [[nodiscard]] constexpr checked_count sequences_of(const uniform_batch& batch) noexcept { return batch.sequences; }
 template <class Length>
 [[nodiscard]] constexpr checked_count sequences_of(const ragged_batch<Length>& batch) noexcept {

@@ -2,12 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <kvbudget/checked.hpp>
 #include <kvbudget/config/document.hpp>
 
 namespace kvbudget::config {
+
+/// What is asked of a cache: `sequences` of prompt + generated positions each, or sequences of the lengths listed.
+struct workload {
+  std::uint64_t prompt = 0;
+  std::uint64_t generated = 0;
+  std::uint64_t sequences = 1;
+  std::vector<std::uint64_t> lengths;
+};
 
 /// Where a quantity of the model came from: a JSON pointer, "class default (…)" or a rule.
 struct provenance {
@@ -49,6 +60,11 @@ struct evaluation {
   std::vector<provenance> sources;
 
   std::uint64_t total_bytes = 0;
+  std::optional<std::uint64_t> bytes_per_token;            ///< of one sequence; nothing where the curve is not linear
+  std::optional<std::uint64_t> state_bytes_per_sequence;   ///< what a sequence takes whatever its length
+  /// The most that any workload up to this one takes: monotone in its length and its sequences, so that it can be
+  /// inverted by search. Empty where the engine does not size its cache by a workload.
+  std::function<checked_count(const workload&)> peak_bytes;
   std::vector<pool_bytes> pools;
   std::vector<layer_bytes> layers;
   std::vector<std::string> notes;

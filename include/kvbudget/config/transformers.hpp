@@ -1,7 +1,7 @@
 // transformers from the outside: a config and options in, the engine's figures out.
 #pragma once
 
-#include <kvbudget/config/evaluation.hpp>
+#include <kvbudget/config/layer_costs.hpp>
 #include <kvbudget/config/settings.hpp>
 #include <kvbudget/config/transformers/read_model.hpp>
 #include <kvbudget/spelling.hpp>
@@ -135,18 +135,6 @@ namespace detail {
   return (checked_count(images) * field("max_num_tiles", 4) * (patches * patches + 1U)).value();
 }
 
-template <class Policy>
-void add_layers(config::evaluation& e, const model& m, const Policy& policy, const uniform_batch& batch) {
-  std::vector<footprint> costs;
-  for (const cache_layer& kind : m.kinds()) costs.push_back(allocated(policy, kind, batch));
-  for (const auto& placed : m.layers()) {
-    const footprint& cost = costs[placed.kind];
-    const cache_layer& kind = m.kinds()[placed.kind];
-    if (kind.kind == "cross_attention" && batch.each.encoder.count() == 0) continue;  // a decoder used alone
-    e.layers.push_back(config::layer_bytes{placed.layer, kind.kind, cost.k.value(), cost.v.value(), cost.other.value()});
-  }
-}
-
 /// The empty cross half of a cache that forward() made.
 inline void add_empty_cross_layers(config::evaluation& e) {
   const std::size_t n = e.layers.size();
@@ -182,7 +170,9 @@ auto with_policy(const settings& s, const Body& body) {
   options.k_type = options.v_type = options.model_type = *dtype;
   options.part = s.part;
   options.cache_built_by_generate = s.cache_built_by_generate;
-  return read_model(d, options);
+  cached_model m = read_model(d, options);
+  m.dtype = name_of(*dtype);
+  return m;
 }
 
 /// The request as it reaches the cache.
@@ -204,6 +194,48 @@ auto with_policy(const settings& s, const Body& body) {
   return {};
 }
 
+/// What the tensors' storages hold: more than the tensors where those are slices.
+[[nodiscard]] inline std::uint64_t storage_bytes(const cached_model& m, const settings& s, const uniform_batch& batch,
+                                                 std::uint64_t total) {
+  if (s.cache != cache_kind::dynamic && s.cache != cache_kind::mems) return total;
+  checked_count storage = total_footprint(m.layers, dynamic_cache_storage{}, batch).total();
+  if (s.decode_steps > 0) storage += m.conv_row_bytes * s.batch;
+  if (m.keeps_position_ids) {
+    // The first indexed layer keeps int64 position ids: of the prompt, and for three axes once there was a step.
+    storage += s.decode_steps == 0 ? checked_count(s.seq_len) * 8U
+                                   : (checked_count(s.seq_len) + s.decode_steps) * s.batch * 24U;
+  }
+  return storage.value();
+}
+
+/// The options in force.
+[[nodiscard]] inline config::json resolved(const settings& s, const cached_model& m) {
+  config::json out = {{"cache", s.cache == cache_kind::static_     ? "static"
+                                : s.cache == cache_kind::quantized ? "quantized"
+                                : s.cache == cache_kind::mems      ? "mems"
+                                                                   : "dynamic"},
+                      {"dtype", m.dtype},
+                      {"batch", s.batch},
+                      {"seq_len", s.seq_len},
+                      {"decode_steps", s.decode_steps}};
+  if (s.max_cache_len != 0) out["max_cache_len"] = s.max_cache_len;
+  if (s.encoder_seq_len != 0) out["encoder_seq_len"] = s.encoder_seq_len;
+  if (s.cross_max_cache_len != 0) out["cross_max_cache_len"] = s.cross_max_cache_len;
+  if (s.cache == cache_kind::quantized) {
+    const quantized_cache& q = s.quantization;
+    out["backend"] = q.backend == quantization_backend::fp8   ? "fp8"
+                     : q.backend == quantization_backend::hqq ? "hqq"
+                                                              : "quanto";
+    out["nbits"] = q.nbits;
+    out["q_group_size"] = q.q_group_size;
+    out["residual_length"] = q.residual_length;
+    out["axis_key"] = q.axis_key;
+    out["axis_value"] = q.axis_value;
+  }
+  if (!s.part.empty()) out["part"] = s.part;
+  return out;
+}
+
 /// The engine's figures: total_bytes, storage_bytes, layers.
 /// Throws config_error, usage_error, size_error.
 [[nodiscard]] inline config::evaluation evaluate(const config::document& d, const config::json& options) {
@@ -212,47 +244,24 @@ auto with_policy(const settings& s, const Body& body) {
   config::evaluation e;
   e.engine = "transformers";
   e.version = s.version.text();
-  e.settings = options;
-  e.model_type = m.model_type;
-  e.attention = m.attention;
-  e.model_layers = m.num_layers;
-  e.sources = m.sources;
+  e.settings = resolved(s, m);
   e.notes = s.notes;
+  config::describe(e, m);
   e.refusal = refusal_of(m, s);
   if (!e.refusal.empty()) {
     e.figures["error"] = e.refusal;
     return e;
   }
   const uniform_batch batch = batch_of(d, m, s);
-  with_policy(s, [&](const auto& policy) {
-    detail::add_layers(e, m.layers, policy, batch);
-    e.total_bytes = total_bytes(m.layers, policy, batch).count();
-  });
+  const config::workload work{s.seq_len, s.decode_steps, s.batch, {}};
+  with_policy(s, [&](const auto& policy) { config::add_costs(e, m, policy, work, batch.each.encoder); });
+  if (s.cache == cache_kind::dynamic) config::add_linear_costs(e, m);
   if (m.pairs_empty_cross_cache && s.cache == cache_kind::dynamic && !s.created_by_generate) {
     detail::add_empty_cross_layers(e);
   }
   e.figures["total_bytes"] = e.total_bytes;
-  if (!m.keeps_module_state) {
-    checked_count storage = e.total_bytes;
-    if (s.cache == cache_kind::dynamic || s.cache == cache_kind::mems) {
-      storage = total_footprint(m.layers, dynamic_cache_storage{}, batch).total();
-    }
-    if (s.decode_steps > 0) storage += m.conv_row_bytes * s.batch;
-    if (m.keeps_position_ids) {
-      // The first indexed layer keeps int64 position ids: of the prompt, and for three axes once there was a step.
-      storage += s.decode_steps == 0 ? checked_count(s.seq_len) * 8U
-                                     : (checked_count(s.seq_len) + s.decode_steps) * s.batch * 24U;
-    }
-    e.figures["storage_bytes"] = storage.value();
-  }
-  config::json& layers = e.figures["layers"] = config::json::array();
-  for (const config::layer_bytes& l : e.layers) {
-    layers.push_back({{"layer", l.layer},
-                      {"kind", l.kind},
-                      {"k_bytes", l.k_bytes},
-                      {"v_bytes", l.v_bytes},
-                      {"other_bytes", l.other_bytes}});
-  }
+  if (!m.keeps_module_state) e.figures["storage_bytes"] = storage_bytes(m, s, batch, e.total_bytes);
+  e.figures["layers"] = config::layers_as_json(e);
   return e;
 }
 

@@ -153,25 +153,9 @@ namespace detail {
 
 // ---- Compressed keys (DeepseekV4HCACache, DeepseekV4CSACache; there is no static form) -------------------------------
 
-namespace detail {
-/// Of n positions: floor(n / rate) compressed rows; n mod rate rows of kv and of gate that wait, `streams` rows wide;
-/// and where groups overlap (streams > 1) one whole group of kv and gate, once there has been one.
-[[nodiscard]] constexpr footprint compressed(const compressed_keys& l, checked_count n, checked_count waiting,
-                                             std::uint64_t sequences) noexcept {
-  const checked_count row = l.row.row_bytes();
-  checked_count sum = n / l.rate * row + waiting * row * l.streams * 2U;
-  const bool group_complete = (n / l.rate).value_or(1) > 0;
-  if (l.streams > 1 && group_complete) {
-    const checked_count gate = l.gate_type.row_bytes(checked_count(l.row.heads) * l.row.head_size);
-    sum += checked_count(l.rate) * (row + gate);
-  }
-  return {0U, 0U, sum * sequences};
-}
-}  // namespace detail
-
 [[nodiscard]] constexpr footprint allocated(const dynamic_cache&, const compressed_keys& l,
                                             const uniform_batch& b) noexcept {
-  return detail::compressed(l, b.each.length(), b.each.length() % l.rate, b.sequences);
+  return allocated(stored_positions{}, l, b);
 }
 /// The waiting rows are slices of all that the last forward pass projected: the whole prompt after a prefill, what
 /// waited before and the new position after a decode step.
@@ -179,7 +163,7 @@ namespace detail {
                                             const uniform_batch& b) noexcept {
   const checked_count waiting = b.each.generated.count() == 0 ? checked_count(b.each.prompt.count())
                                                                : (b.each.length() - 1U) % l.rate + 1U;
-  return detail::compressed(l, b.each.length(), waiting, b.sequences);
+  return kvbudget::detail::compressed(l, b.each.length(), waiting) * b.sequences;
 }
 
 // ---- QuantizedCache --------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ struct read_options {
 struct cached_model {
   model layers;                        ///< self attention in order, then cross attention
   std::string model_type;              ///< of the language model
+  std::string dtype;                   ///< name of the element type, where one stands for all
   std::string attention;               ///< MHA, GQA, MQA, MLA, hybrid, recurrent
   std::uint64_t num_layers = 0;        ///< decoder layers as the config counts them
   std::uint64_t prefix_positions = 0;  ///< positions that the model itself puts before every prompt

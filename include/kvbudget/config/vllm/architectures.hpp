@@ -128,9 +128,9 @@ inline constexpr architecture architectures[] = {
   {"Glm4vMoeForConditionalGeneration", reading::wrapper, multimodal},
 };
 
-/// The architecture that stands for a wrapper's text model type where the text config names none.
-struct text_architecture { std::string_view model_type, architecture; };
-inline constexpr text_architecture text_architectures[] = {
+/// The architecture of a model type, where a config (or a wrapper's text config) names none.
+struct architecture_of_type { std::string_view model_type, architecture; };
+inline constexpr architecture_of_type architectures_of_types[] = {
   {"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"}, {"ministral3", "Ministral3ForCausalLM"},
   {"mixtral", "MixtralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}, {"qwen2_moe", "Qwen2MoeForCausalLM"},
   {"qwen2_vl_text", "Qwen2ForCausalLM"}, {"qwen2_5_vl_text", "Qwen2ForCausalLM"}, {"qwen2_vl", "Qwen2ForCausalLM"},
@@ -139,6 +139,22 @@ inline constexpr text_architecture text_architectures[] = {
   {"gemma2", "Gemma2ForCausalLM"}, {"gemma3_text", "Gemma3ForCausalLM"}, {"phi3", "Phi3ForCausalLM"},
   {"cohere2", "Cohere2ForCausalLM"}, {"step3p5", "Step3p5ForCausalLM"}, {"glm4v_text", "Glm4ForCausalLM"},
   {"glm4v_moe_text", "Glm4MoeForCausalLM"}, {"internlm2", "InternLM2ForCausalLM"}, {"internlm3", "InternLM3ForCausalLM"},
+  {"granite", "GraniteForCausalLM"}, {"granitemoehybrid", "GraniteMoeHybridForCausalLM"},
+  {"qwen3_next", "Qwen3NextForCausalLM"}, {"qwen3_5_text", "Qwen3_5ForCausalLM"},
+  {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM"}, {"qwen3_5", "Qwen3_5ForConditionalGeneration"},
+  {"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration"}, {"gpt_oss", "GptOssForCausalLM"},
+  {"deepseek_v2", "DeepseekV2ForCausalLM"}, {"deepseek_v3", "DeepseekV3ForCausalLM"},
+  {"kimi_k2", "DeepseekV3ForCausalLM"}, {"deepseek_v32", "DeepseekV32ForCausalLM"},
+  {"deepseek_v4", "DeepseekV4ForCausalLM"}, {"glm_moe_dsa", "GlmMoeDsaForCausalLM"},
+  {"nemotron_h", "NemotronHForCausalLM"}, {"minimax_m2", "MiniMaxM2ForCausalLM"},
+  {"kimi_linear", "KimiLinearForCausalLM"}, {"jamba", "JambaForCausalLM"}, {"mamba", "MambaForCausalLM"},
+  {"mamba2", "Mamba2ForCausalLM"}, {"falcon_h1", "FalconH1ForCausalLM"}, {"zamba2", "Zamba2ForCausalLM"},
+  {"lfm2", "Lfm2ForCausalLM"}, {"llama4_text", "Llama4ForCausalLM"}, {"gemma3n_text", "Gemma3nForCausalLM"},
+  {"gemma4_text", "Gemma4ForCausalLM"}, {"smollm3", "SmolLM3ForCausalLM"}, {"exaone4", "Exaone4ForCausalLM"},
+  {"olmo2", "Olmo2ForCausalLM"}, {"olmo3", "Olmo3ForCausalLM"}, {"starcoder2", "Starcoder2ForCausalLM"},
+  {"opt", "OPTForCausalLM"}, {"gpt2", "GPT2LMHeadModel"}, {"gpt_neox", "GPTNeoXForCausalLM"},
+  {"gpt_bigcode", "GPTBigCodeForCausalLM"}, {"phi", "PhiForCausalLM"}, {"stablelm", "StableLmForCausalLM"},
+  {"falcon", "FalconForCausalLM"},
 };
 
 /// Architectures that vLLM dropped, with the last version that had them (registry.py: _PREVIOUSLY_SUPPORTED_MODELS), and

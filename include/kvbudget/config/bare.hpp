@@ -1,0 +1,32 @@
+// No engine: the bare tensors of the stored positions.
+#pragma once
+
+#include <kvbudget/config/transformers.hpp>
+
+namespace kvbudget::config {
+
+/// Full and latent layers keep every position, sliding ones min(n, window), recurrent ones their state once. `k` and
+/// `v` are the element types of the cache; without them the config's dtype counts, and without that it is an error.
+[[nodiscard]] inline evaluation evaluate_bare(const document& d, std::optional<storage_type> k,
+                                              std::optional<storage_type> v, const workload& w,
+                                              tokens encoder = tokens()) {
+  const auto stated = transformers::detail::stated_dtype(d);
+  if (!stated && !(k && v)) {
+    throw config_error({d.file, "/dtype", ""}, "missing, and no element type of the cache was given",
+                       "a dtype in the config, or the kv-dtype option");
+  }
+  transformers::read_options options;
+  options.k_type = k ? *k : *stated;
+  options.v_type = v ? *v : *stated;
+  options.model_type = stated ? *stated : *k;  // states follow the model, not the cache
+  const transformers::cached_model m = transformers::read_model(d, options);
+  evaluation e;
+  e.settings = {{"k_dtype", name_of(options.k_type)}, {"v_dtype", name_of(options.v_type)}};
+  describe(e, m);
+  add_costs(e, m, stored_positions{}, w, encoder);
+  add_linear_costs(e, m);
+  e.figures["total_bytes"] = e.total_bytes;
+  return e;
+}
+
+}  // namespace kvbudget::config
