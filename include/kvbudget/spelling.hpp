@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <kvbudget/budget.hpp>
 #include <kvbudget/errors.hpp>
 #include <kvbudget/storage_type.hpp>
 
@@ -115,6 +116,34 @@ inline constexpr size_unit size_units[] = {{"", 1},      {"B", 1},    {"KiB", ki
   throw usage_error({"", option, std::string(text)},
                     ambiguous ? "ambiguous: binary or decimal" : "not a size in whole bytes",
                     "a number with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB, or a number of bytes");
+}
+
+/// A fraction as people write it: 0.9, 1, 15%. Nothing when it is none, or has more than eight digits.
+[[nodiscard]] constexpr std::optional<share> find_share(std::string_view text) noexcept {
+  share result{0, 1};
+  if (!text.empty() && text.back() == '%') {
+    result.denominator = 100;
+    text.remove_suffix(1);
+  }
+  bool point = false;
+  std::size_t digits = 0;
+  for (const char c : text) {
+    if (c == '.' && !point && digits > 0) {
+      point = true;
+      continue;
+    }
+    if (c < '0' || c > '9' || ++digits > 8) return std::nullopt;
+    result.numerator = result.numerator * 10 + static_cast<unsigned>(c - '0');
+    if (point) result.denominator *= 10;
+  }
+  if (digits == 0 || text.back() == '.') return std::nullopt;
+  return result;
+}
+
+/// The same; throws usage_error.
+[[nodiscard]] inline share parse_share(std::string_view text, const std::string& option = {}) {
+  if (const auto result = find_share(text)) return *result;
+  throw usage_error({"", option, std::string(text)}, "not a share", "a number such as 0.9 or 15%");
 }
 
 /// `amount` / `unit` as a decimal number of `digits` digits behind the point, computed exactly and rounded to the

@@ -31,7 +31,7 @@ from transformers.models.auto import modeling_auto  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
 WRITTEN_FOR = "5.24"
-LARGEST_CPU_MODEL = 2_000_000_000  # parameters
+LARGEST_CPU_MODEL = 10_000_000_000  # bytes
 
 # Class defaults that no model can be built from, completed by as little as makes one run.
 ROPE = {"rope_type": "default", "rope_theta": 10000.0}
@@ -230,6 +230,8 @@ def token_shapes(model, batch, length):
     config = text_config(model.config)
     if hasattr(config, "num_codebooks") and hasattr(config, "audio_channels"):
         return batch * config.num_codebooks, length
+    if hasattr(config, "codebook_vocab_size"):  # the text token and the audio tokens of a position
+        return batch, length, config.num_codebooks + 1
     if hasattr(config, "num_channels") and hasattr(config, "cross_num_attention_heads"):
         return batch, length, config.num_channels
     return batch, length
@@ -246,6 +248,8 @@ def run(model, settings):
     batch, cache = settings["batch"], make_cache(cache_config(config), settings)
     arguments = {"use_mems": True} if settings.get("use_mems") else {"use_cache": True}
     arguments |= {"return_dict": True, **image_inputs(model, settings)}
+    if config.model_type == "voxtral_realtime_text":  # the delay, which the composite embeds
+        arguments["t_cond"] = torch.zeros(1, 1, config.hidden_size, dtype=model.dtype, device=device)
     if settings.get("encoder_seq_len") is not None:
         arguments |= encoder_inputs(model, settings)
     ids = "decoder_input_ids" if "decoder_input_ids" in takes else "input_ids"
@@ -371,9 +375,9 @@ class Bench:
         if dtype not in self.models:
             model_class, config, device = self.choices[0]
             if device == "cpu":
-                size = sum(p.numel() for p in build(model_class, config, torch.bfloat16, "meta").parameters())
+                size = sum(p.nbytes for p in build(model_class, config, getattr(torch, dtype), "meta").parameters())
                 if size > LARGEST_CPU_MODEL:
-                    raise RuntimeError(f"{size} parameters are too many for the CPU")
+                    raise RuntimeError(f"{size} bytes of parameters are too many for the CPU")
             self.models[dtype] = build(model_class, config, getattr(torch, dtype), device)
         return self.models[dtype]
 

@@ -15,12 +15,9 @@ from cache_fields import FIELDS
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 
-IDENTITY = "model_type architectures dtype torch_dtype add_cross_attention".split()
-# Names that older or hand-written files use for one of FIELDS, and fields from which a class derives one of them.
-LEGACY = """
-n_embed n_head_kv num_kv_heads num_query_groups num_attention_groups attention_other_setting attention_types
-mlp_layer_types width heads use_cache
-""".split()
+IDENTITY = "model_type architectures dtype torch_dtype".split()
+# Names from which a class derives one of FIELDS when it reads an older or a hand-written file.
+LEGACY = "n_embed n_head_kv num_attention_groups attention_other_setting".split()
 # Sub-configurations that can say something about a cache.
 NESTED = """
 text_config decoder generator decoder_config thinker_config vlm_config encoder talker_config depth_decoder_config

@@ -145,12 +145,13 @@ class node {
     const auto expected = [&] {
       return "a whole number from " + std::to_string(lowest) + " to " + std::to_string(highest);
     };
-    if (value_->is_number_unsigned()) {
+    if (value_->is_number_integer()) {
+      // What a program puts into a document is a signed number, also when it is not negative.
+      if (!value_->is_number_unsigned() && value_->get<std::int64_t>() < 0) fail("negative", expected());
       const auto number = value_->get<std::uint64_t>();
       if (number < lowest || number > highest) fail("out of range", expected());
       return number;
     }
-    if (value_->is_number_integer()) fail("negative", expected());
     if (value_->is_number_float()) {
       const double number = value_->get<double>();
       fail(number >= 9.2e18 || number <= -9.2e18 ? "out of range" : "not a whole number", expected());

@@ -2,19 +2,57 @@
 #pragma once
 
 #include <kvbudget/config/transformers.hpp>
+#include <kvbudget/spelling.hpp>
 
 namespace kvbudget::config {
+
+/// Element types of a cache as the caller states them; what is missing comes from the engine or the config.
+struct cache_types {
+  std::optional<storage_type> k;
+  std::optional<storage_type> v;
+};
+
+/// Sets one option of an engine, and complains when it is set to something else already.
+using put_option = void (*)(json& options, const std::string& name, const json& value, const std::string& said_as);
 
 /// An engine as programs choose it.
 struct engine_entry {
   std::string_view name;
   /// A config, the content of hf_quant_config.json beside it (or nullptr), and options: the engine's figures.
   evaluation (*evaluate)(const document& d, const json* hf_quant_config, const json& options);
+  /// A workload and element types in the engine's own options.
+  void (*apply_workload)(json& options, const std::optional<workload>& w, const cache_types& types, put_option put);
 };
+
+namespace detail {
+
+/// transformers has one element type, and one length for a whole batch.
+inline void apply_to_transformers(json& options, const std::optional<workload>& w, const cache_types& types,
+                                  put_option put) {
+  if (types.k || types.v) {
+    if (types.k != types.v) {
+      throw usage_error({"", "--k-dtype", types.k ? name_of(*types.k) : ""},
+                        "transformers keeps K and V in one element type", "--kv-dtype");
+    }
+    put(options, "dtype", name_of(*types.k), "--kv-dtype");
+  }
+  if (!w) return;
+  workload padded = *w;
+  if (!w->lengths.empty()) {  // one tensor: padded to the longest
+    padded.prompt = *std::max_element(w->lengths.begin(), w->lengths.end());
+    padded.generated = 0;
+  }
+  put(options, "seq_len", padded.prompt, "--prompt");
+  put(options, "decode_steps", padded.generated, "--generate");
+  put(options, "batch", padded.sequences, "--sequences");
+}
+
+}  // namespace detail
 
 inline constexpr engine_entry engines[] = {
     {"transformers",
-     [](const document& d, const json*, const json& options) { return transformers::evaluate(d, options); }},
+     [](const document& d, const json*, const json& options) { return transformers::evaluate(d, options); },
+     detail::apply_to_transformers},
 };
 
 /// Throws usage_error that lists the known engines.

@@ -33,7 +33,7 @@ class settings_reader {
                                                    std::uint64_t highest = std::uint64_t{1} << 62U) const {
     const json* const value = find(name);
     if (value == nullptr) return std::nullopt;
-    if (value->is_number_unsigned()) {
+    if (value->is_number_unsigned() || (value->is_number_integer() && value->get<std::int64_t>() >= 0)) {
       const auto number = value->get<std::uint64_t>();
       if (number >= lowest && number <= highest) return number;
     }

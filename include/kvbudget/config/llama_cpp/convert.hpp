@@ -252,8 +252,9 @@ class conversion {
 
   [[nodiscard]] metadata run() {
     using r = rules;
-    m_.block_count = row_.how == r::openelm ? c_.need({"num_transformer_layers"})
-                                            : layers({"n_layers", "num_hidden_layers", "n_layer", "num_layers"});
+    if (row_.how == r::openelm) m_.block_count = layers({"num_transformer_layers"});
+    else if (row_.how == r::nemotron_h || row_.how == r::nemotron_h_puzzle) m_.block_count = pattern_layers();
+    else m_.block_count = layers({"n_layers", "num_hidden_layers", "n_layer", "num_layers"});
     if (row_.how == r::draft) {
       throw config_error({c_.root().file(), "/architectures", '"' + std::string(row_.hf_architecture) + '"'},
                          "a draft model, whose conversion needs the target model", "the target model's config");
@@ -269,6 +270,18 @@ class conversion {
     const auto value = c_.count(keys, 65'536);
     if (!value) c_.fail_missing("num_hidden_layers", "a number of layers");
     return *value;
+  }
+
+  /// Layers of a model whose list of kinds goes before num_hidden_layers.
+  [[nodiscard]] std::uint32_t pattern_layers() const {
+    for (const std::string_view key : {"block_configs", "layers_block_type"}) {
+      if (row_.how == rules::nemotron_h && key == "block_configs") continue;
+      if (const auto list = c_.array(key)) {
+        if (list->value().size() > 65'536) list->fail("too many entries", "at most 65536");
+        return static_cast<std::uint32_t>(list->value().size());
+      }
+    }
+    return layers({"num_hidden_layers"});
   }
 
   void base() {
@@ -516,12 +529,8 @@ class conversion {
     const bool moe = c_.has("num_experts_per_tok");
     if (moe) m_.architecture = find_architecture("nemotron_h_moe");
     auto pattern = c_.field({"hybrid_override_pattern"});
-    if (const auto words = c_.array("layers_block_type")) {
-      m_.block_count = static_cast<std::uint32_t>(std::min<std::size_t>(words->value().size(), 65'536));
-      if (!pattern) pattern = words;
-    }
+    if (!pattern) pattern = c_.array("layers_block_type");
     if (!pattern) c_.fail_missing("hybrid_override_pattern", "a pattern of layer kinds");
-    if (m_.block_count > max_layers) return;
     per_layer attention = per_layer::empty_list();
     per_layer ffn = per_layer::empty_list();
     const std::uint32_t width = moe ? c_.need({"moe_intermediate_size"}) : c_.need({"intermediate_size", "n_inner", "hidden_dim"});
@@ -1031,8 +1040,6 @@ inline void conversion::write() {
     case r::nemotron_h: nemotron_h(); break;
     case r::nemotron_h_puzzle: {
       const config::node blocks = c_.need_array("block_configs");
-      m_.block_count = static_cast<std::uint32_t>(std::min<std::size_t>(blocks.value().size(), 65'536));
-      if (m_.block_count > max_layers) return;
       const per_layer attention = list_of(blocks, [](const config::node& b) {
         const auto kind = b.string("block_type");
         return kind == "attention" || kind == "full_attention" ? 1U : 0U;

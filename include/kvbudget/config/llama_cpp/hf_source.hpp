@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <kvbudget/config/document.hpp>
 #include <kvbudget/config/model_config.hpp>
@@ -73,7 +74,9 @@ class hf_source {
     for (const std::string_view key : keys) {
       if (const found at = look_up(key); at.place != nullptr) {
         if (at.value->is_null()) return std::nullopt;
-        return at.place->child(key, *at.value);
+        config::node value = at.place->child(key, *at.value);
+        remember(key, at, value);
+        return value;
       }
     }
     return std::nullopt;
@@ -150,6 +153,9 @@ class hf_source {
     }
     return name;
   }
+  /// Every single value that was read so far, and where it stood.
+  [[nodiscard]] const std::vector<config::provenance>& sources() const noexcept { return sources_; }
+
   [[nodiscard]] std::optional<std::string> root_architecture() const { return first_architecture(root_); }
   [[nodiscard]] std::optional<std::string> root_model_type() const { return root_.string("model_type"); }
   [[nodiscard]] std::optional<std::string> text_model_type() const {
@@ -160,7 +166,17 @@ class hf_source {
   struct found {
     const config::node* place = nullptr;
     const config::json* value = nullptr;
+    bool by_class = false;
   };
+
+  void remember(std::string_view key, const found& at, const config::node& value) const {
+    if (at.value->is_structured()) return;
+    for (const config::provenance& p : sources_) {
+      if (p.quantity == key) return;
+    }
+    std::string source = at.by_class ? "class default of transformers 4.57" : value.pointer();
+    sources_.push_back(config::provenance{std::string(key), *at.value, std::move(source)});
+  }
 
   [[nodiscard]] std::optional<config::node> text_config() const {
     std::optional<config::node> result = root_.object("text_config");
@@ -203,14 +219,14 @@ class hf_source {
       const families::class_default& d = families::class_defaults[i];
       if (key != families::field_names[d.field]) continue;
       switch (d.kind) {
-        case families::default_kind::integer: owned_.emplace_back(d.value); break;
+        case families::default_kind::integer: owned_.emplace_back(static_cast<std::uint64_t>(d.value)); break;
         case families::default_kind::boolean: owned_.emplace_back(d.value != 0); break;
         case families::default_kind::json_text:
           owned_.push_back(config::json::parse(families::default_texts[d.value]));
           break;
         case families::default_kind::null_value: owned_.emplace_back(nullptr); break;
       }
-      return {&where, &owned_.back()};
+      return {&where, &owned_.back(), true};
     }
     return {};
   }
@@ -242,7 +258,7 @@ class hf_source {
       return at;
     }
     // Every class of transformers 4.57 carries generation defaults; the converter takes this one for a context length.
-    if (key == "max_length") return {&root_, &owned_.emplace_back(20)};
+    if (key == "max_length") return {&root_, &owned_.emplace_back(std::uint64_t{20}), true};
     return {};
   }
 
@@ -251,6 +267,7 @@ class hf_source {
   const families::model_type_row* root_row_ = nullptr;
   const families::model_type_row* text_row_ = nullptr;
   mutable std::deque<config::json> owned_;
+  mutable std::vector<config::provenance> sources_;
 };
 
 }  // namespace kvbudget::llama_cpp::detail

@@ -361,15 +361,22 @@ class model_reader {
     result_.has_static_cache = false;
   }
 
+  [[nodiscard]] bool attends_to_encoder() const {
+    constexpr std::string_view assembled[] = {"encoder-decoder", "speech-encoder-decoder", "vision-encoder-decoder"};
+    const bool adds = c_.boolean("add_cross_attention").value_or(false);
+    // A decoder made for an encoder always has cross attention; BERT and its like only when they are told so.
+    if (is_one_of(c_.published_model_type(), assembled)) return adds || c_.count("decoder_layers");
+    if (c_.model_type() == "blip_text_model") return c_.boolean("is_decoder").value_or(true);
+    return adds || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
+           c_.boolean("is_encoder_decoder").value_or(false);
+  }
+
   void add_cross_attention(const attention_rows& rows, const layer_kinds& kinds) {
     if (!cross_layers_.empty()) {
       result_.has_cross_attention = true;
       return;
     }
-    const bool encoder_decoder = c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
-                                 c_.boolean("is_encoder_decoder").value_or(false) ||
-                                 c_.boolean("add_cross_attention").value_or(false) ||
-                                 (c_.model_type() == "blip_text_model" && c_.boolean("is_decoder").value_or(true));
+    const bool encoder_decoder = attends_to_encoder();
     result_.pairs_empty_cross_cache =
         !encoder_decoder && (is_before(5, 0) ? is_one_of(c_.model_type(), pairing_types_before_5)
                                              : is_one_of(c_.model_type(), pairing_types));

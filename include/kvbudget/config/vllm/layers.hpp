@@ -368,7 +368,7 @@ class layer_reader {
     layer.head_size = slides ? f_.count_or("swa_head_dim", m_.model.head_size, 1) : m_.model.head_size;
     const std::string_view v = slides ? "swa_v_head_dim" : "v_head_dim";
     layer.head_size_v = f_.count_or(v, layer.head_size, 1);
-    layer.window = slides ? f_.count("sliding_window_size").value_or(f_.count_or("sliding_window", 0)) : 0;
+    layer.window = slides ? f_.count_or("sliding_window_size", f_.count_or("sliding_window", 0)) : 0;
     layer.sinks = f_.flag(slides ? "add_swa_attention_sink_bias" : "add_full_attention_sink_bias");
     layer.role = layer.head_size == layer.head_size_v ? layer_role::attention : layer_role::diffkv_attention;
     return layer;

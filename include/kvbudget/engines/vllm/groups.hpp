@@ -11,6 +11,7 @@ namespace kvbudget::vllm {
 /// Layers with equal specs: how many of them each pipeline stage has.
 struct layer_set {
   kv_cache_spec spec;
+  std::uint64_t origins = 0;  ///< bit i: it holds the layers of used class i (plan.hpp)
   std::uint32_t num_layers = 0;
   std::uint32_t per_stage[max_pipeline_stages] = {};
 };
@@ -32,6 +33,7 @@ struct group_family {
   std::uint32_t num_members = 0;
   bool uniform_type = false;       ///< the page of a group is the sum of its layers' pages
   std::uint32_t padding_layers = 0;  ///< positions that no layer fills, over all groups of the family
+  std::uint64_t specs = 0;           ///< bit i: layers of kv_cache_groups::specs[i] are in this family
 };
 
 struct kv_cache_groups {
@@ -69,6 +71,7 @@ namespace detail {
 constexpr void add_layers(layer_sets& sets, const layer_set& more) {
   for (layer_set& set : sets) {
     if (!(set.spec == more.spec)) continue;
+    set.origins |= more.origins;
     set.num_layers += more.num_layers;
     for (std::size_t s = 0; s < max_pipeline_stages; ++s) set.per_stage[s] += more.per_stage[s];
     return;
@@ -244,7 +247,7 @@ constexpr void put_all_into_one_group(kv_cache_groups& groups, bool uniform_type
     groups.members.push_back(as_member(groups.specs[i], i, 0));
   }
   groups.families.push_back(
-      group_family{1, 0, static_cast<std::uint32_t>(groups.specs.size()), uniform_type, 0});
+      group_family{1, 0, static_cast<std::uint32_t>(groups.specs.size()), uniform_type, 0, ~std::uint64_t{0}});
 }
 
 [[nodiscard]] constexpr std::uint32_t div_ceil_u32(std::uint32_t a, std::uint32_t b) noexcept {
@@ -286,6 +289,7 @@ constexpr void get_kv_cache_groups_uniform_page_size(kv_cache_groups& groups) {
       if (bucket_of[i] != b) continue;
       groups.members.push_back(detail::as_member(groups.specs[i], i, offset));
       offset += groups.specs[i].num_layers;
+      family.specs |= std::uint64_t{1} << i;
       ++family.num_members;
     }
     groups.families.push_back(family);
@@ -324,6 +328,7 @@ constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
     std::uint32_t most = 0;          // get_max_layers_per_page_size
     std::uint32_t num_layers = 0;
     bool balanced = true;
+    std::uint64_t specs = 0;
   };
   fixed_vector<bucket, max_layer_classes> buckets;
   std::size_t bucket_of[max_layer_classes] = {};
@@ -343,6 +348,7 @@ constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (bucket_of[i] != b) continue;
       now.num_layers += specs[i].num_layers;
+      now.specs |= std::uint64_t{1} << i;
       std::size_t m = now.first_member;
       while (m < groups.members.size() &&
              specs[groups.members[m].spec].spec.page_size_bytes() != specs[i].spec.page_size_bytes()) {
@@ -396,7 +402,7 @@ constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
       if (needed > count) count = static_cast<std::uint32_t>(needed);
     }
     groups.families.push_back(group_family{count, static_cast<std::uint32_t>(b.first_member),
-                                           static_cast<std::uint32_t>(b.num_members), true, 0});
+                                           static_cast<std::uint32_t>(b.num_members), true, 0, b.specs});
   }
 }
 

@@ -36,6 +36,7 @@ struct stage_plan {
   std::uint64_t request_bytes = 0;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t usable_bytes = 0;              ///< without the null block
+  std::uint64_t admission_block_bytes = 0;     ///< what one block of a request counts in the check
   std::uint64_t estimated_max_model_len = 0;   ///< where a request does not fit
   bool fits = true;
 };
@@ -58,6 +59,24 @@ struct cache_plan {
   std::uint64_t hash_block_size = 0;
   std::uint64_t cache_hit_alignment = 0;    ///< prefixes are reused in multiples of this; 0: never
   std::uint64_t kv_tp_replicas = 1;
+  /// Which used class a layer's class is, [1] where kv_cache_dtype_skip_layers names the layer.
+  std::uint8_t used_class_of[max_layer_classes][2] = {};
+
+  /// The group family and the spec of a layer, in `groups`; nothing where there are no groups.
+  struct place {
+    std::size_t family = 0;
+    std::size_t spec = 0;
+  };
+  [[nodiscard]] constexpr std::optional<place> place_of(std::uint16_t layer_class, bool skipped) const {
+    const std::uint64_t origin = std::uint64_t{1} << used_class_of[layer_class][skipped ? 1 : 0];
+    for (std::size_t spec = 0; spec < groups.specs.size(); ++spec) {
+      if ((groups.specs[spec].origins & origin) == 0) continue;
+      for (std::size_t family = 0; family < groups.families.size(); ++family) {
+        if ((groups.families[family].specs >> spec & 1U) != 0) return place{family, spec};
+      }
+    }
+    return std::nullopt;
+  }
 
   [[nodiscard]] constexpr bool has_groups() const noexcept { return !groups.families.empty(); }
 };
@@ -528,11 +547,6 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   p.kv_tp_replicas = replicas;
   const std::uint64_t n = p.groups.size();
   p.scheduler_block_size = common.value_or(0);
-  if (n <= 1) {
-    const kv_cache_spec& spec = p.groups.specs[0].spec;
-    p.scheduler_block_size = (checked_count(p.resolved.block_size) *
-                              (spec.dcp_sharded ? s.decode_context_parallel_size : 1U)).value_or(0);
-  }
   const bool fine = n > 1 && p.resolved.enable_prefix_caching && !mamba_without_align;
   p.hash_block_size = fine ? divisor : p.scheduler_block_size;
   if (!p.resolved.enable_prefix_caching) return;
@@ -555,7 +569,7 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
 [[nodiscard]] constexpr bool request_fits(const cache_plan& p, const stage_plan& stage, std::uint64_t length) noexcept {
   admission_limits limits = p.limits;
   limits.max_model_len = length;
-  return (blocks_per_request(p.groups, limits) * stage.bytes_per_block).fits(stage.usable_bytes);
+  return (blocks_per_request(p.groups, limits) * stage.admission_block_bytes).fits(stage.usable_bytes);
 }
 
 /// _estimate_max_model_len_from_groups: the largest length up to `longest` whose request fits into the stage, 0 if
@@ -651,11 +665,14 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
 
   // Specs, groups, bytes of one block.
   layer_sets sets;
-  for (const detail::used_class& u : used) {
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const detail::used_class& u = used[i];
     const detail::spec_choice choice = detail::get_kv_cache_spec(m.classes[u.index], u, m, s, r, context);
     if (choice.reason != refusal::none) return refuse(choice.reason);
     layer_set set = u.set;
     set.spec = choice.spec;
+    set.origins = std::uint64_t{1} << i;
+    p.used_class_of[u.index][u.skipped ? 1 : 0] = static_cast<std::uint8_t>(i);
     detail::add_layers(sets, set);
   }
   if (const refusal reason = detail::resolve_layout(r.backends, sets, s.device, r.layout); reason != refusal::none) {
@@ -692,6 +709,7 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     whole_model_block = (checked_count(whole_model_block) + stage.bytes_per_block).value();
   }
   for (stage_plan& stage : p.stages) {
+    stage.admission_block_bytes = whole_model_on_one_stage ? whole_model_block : stage.bytes_per_block;
     if (!p.memory_is_known) continue;
     const checked_count memory = s.num_gpu_blocks_override
                                      ? checked_count(*s.num_gpu_blocks_override) * stage.bytes_per_block
@@ -699,10 +717,6 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     const std::uint64_t available = memory.value();
     const std::uint64_t null_block = reserves_null_block ? stage.bytes_per_block : 0;
     stage.usable_bytes = available > null_block ? available - null_block : 0;
-    if (whole_model_on_one_stage) {
-      // Compare as if this stage had to hold everything.
-      stage.usable_bytes = (checked_count(stage.usable_bytes) / whole_model_block * stage.bytes_per_block).value();
-    }
     const std::uint64_t blocks = s.num_gpu_blocks_override.value_or(available / stage.bytes_per_block);
     if (&stage == p.stages.begin() || blocks < p.num_blocks) p.num_blocks = blocks;
   }
@@ -720,7 +734,7 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   p.blocks_per_request = blocks_per_request(p.groups, p.limits).value();
   p.estimated_max_model_len = r.max_model_len;
   for (stage_plan& stage : p.stages) {
-    stage.request_bytes = (checked_count(stage.bytes_per_block) * p.blocks_per_request).value();
+    stage.request_bytes = (checked_count(stage.admission_block_bytes) * p.blocks_per_request).value();
     stage.allocated_bytes = (checked_count(stage.bytes_per_block) * p.num_blocks).value();
     if (!p.memory_is_known) continue;
     stage.fits = stage.request_bytes <= stage.usable_bytes;
@@ -737,7 +751,9 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     p.max_concurrency = static_cast<double>(p.num_blocks) / static_cast<double>(p.blocks_per_request);
     // get_kv_cache_capacity; before 0.24 the line counted whole blocks of one group.
     if (s.version >= version{0, 24, 0}) {
-      p.tokens = static_cast<std::uint64_t>(p.max_concurrency * static_cast<double>(p.max_model_len));
+      const double tokens = p.max_concurrency * static_cast<double>(p.max_model_len);
+      if (!(tokens < 1.8e19)) kv_cache_size_overflows_64_bits();
+      p.tokens = static_cast<std::uint64_t>(tokens);
     } else {
       p.tokens = (checked_count(p.num_blocks / p.groups.size()) * p.scheduler_block_size).value();
     }

@@ -1,0 +1,431 @@
+// llama.cpp from the outside: a config.json (or GGUF metadata) and options in, the engine's figures and log lines out.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <kvbudget/config/evaluation.hpp>
+#include <kvbudget/config/llama_cpp/convert.hpp>
+#include <kvbudget/config/llama_cpp/gguf_metadata.hpp>
+#include <kvbudget/config/settings.hpp>
+#include <kvbudget/engines/llama_cpp.hpp>
+#include <kvbudget/spelling.hpp>
+
+namespace kvbudget::llama_cpp {
+
+/// The version whose source the rules are read from, and that was measured.
+inline constexpr const char* measured_version = "0.5.0-dev (ggml 0.25.3)";
+
+/// The nine cache types of --cache-type-k (common/arg.cpp: kv_cache_types), by ggml's names.
+struct cache_type_name {
+  std::string_view name;
+  storage_type type;
+};
+inline constexpr cache_type_name cache_types[] = {{"f32", f32},   {"f16", f16},   {"bf16", bf16},
+                                                  {"q8_0", q8_0}, {"q4_0", q4_0}, {"q4_1", q4_1},
+                                                  {"iq4_nl", iq4_nl}, {"q5_0", q5_0}, {"q5_1", q5_1}};
+
+/// ggml_type_name. "?" for a type that is no cache type.
+[[nodiscard]] inline std::string type_name(storage_type t) {
+  for (const cache_type_name& c : cache_types) {
+    if (c.type == t) return std::string(c.name);
+  }
+  return "?";
+}
+
+/// An option as C API, command line and logs spell it.
+struct option_alias {
+  std::string_view spelled;
+  std::string_view option;
+};
+inline constexpr option_alias option_aliases[] = {
+    {"ctx-size", "n_ctx"},        {"batch-size", "n_batch"},     {"ubatch-size", "n_ubatch"}, {"parallel", "n_seq_max"},
+    {"n_parallel", "n_seq_max"},  {"cache-type-k", "type_k"},    {"cache-type-v", "type_v"},  {"flash-attn", "flash_attn"},
+    {"kv-unified", "kv_unified"}, {"swa-full", "swa_full"},      {"gpu-layers", "n_gpu_layers"},
+    {"split-mode", "split_mode"}, {"tensor-split", "tensor_split"}, {"main-gpu", "main_gpu"},
+};
+
+namespace detail {
+
+[[nodiscard]] inline storage_type cache_type(const config::settings_reader& in, std::string_view option, storage_type otherwise) {
+  const auto name = in.string(option);
+  if (!name) return otherwise;
+  std::string known;
+  const auto any_spelling = find_storage_type(*name);
+  for (const cache_type_name& c : cache_types) {
+    if (c.name == *name || (any_spelling && *any_spelling == c.type)) return c.type;
+    known += (known.empty() ? "" : ", ") + std::string(c.name);
+  }
+  in.fail(option, config::json(*name), "no cache type of llama.cpp", "one of " + known);
+}
+
+[[nodiscard]] inline std::int32_t integer(const config::settings_reader& in, std::string_view option, std::int32_t otherwise) {
+  const config::json* const value = in.find(option);
+  if (value == nullptr) return otherwise;
+  if (value->is_number_integer() && !(value->is_number_unsigned() && value->get<std::uint64_t>() > 0x7fff'ffffU)) {
+    const auto number = value->get<std::int64_t>();
+    if (number >= -0x7fff'ffff && number <= 0x7fff'ffff) return static_cast<std::int32_t>(number);
+  }
+  in.fail(option, *value, "unusable value", "a whole number of 32 bits");
+}
+
+[[nodiscard]] inline std::uint32_t count32(const config::settings_reader& in, std::string_view option,
+                                           std::uint32_t otherwise, std::uint64_t highest = ~std::uint32_t{0}) {
+  return static_cast<std::uint32_t>(in.count(option, 0, highest).value_or(otherwise));
+}
+
+}  // namespace detail
+
+/// Options under llama.cpp's own names, those of its command line included; null means not given. `defaults` chooses
+/// what holds otherwise: "c_api" (the initial value), "command_line" or "server". `device_memory` lists the free bytes
+/// of the GPUs, by which layers are split when tensor_split does not say. Throws usage_error.
+[[nodiscard]] inline settings read_settings(const config::json& options) {
+  if (!options.is_object()) {
+    throw usage_error({"", "settings", config::detail::shown(options)}, "not an object", "options");
+  }
+  config::json named = config::json::object();
+  for (const auto& [name, value] : options.items()) {
+    std::string option = name;
+    for (const option_alias& a : option_aliases) {
+      if (a.spelled == name) option = a.option;
+    }
+    if (value.is_null()) {
+      if (!named.contains(option)) named[option] = value;
+      continue;
+    }
+    if (named.contains(option) && !named[option].is_null() && named[option] != value) {
+      throw usage_error({"", name, config::detail::shown(value)}, "given twice with different values", "one value");
+    }
+    named[option] = value;
+  }
+  const config::settings_reader in(
+      named, {"version", "defaults", "n_ctx", "n_batch", "n_ubatch", "n_seq_max", "type_k", "type_v", "flash_attn",
+              "kv_unified", "swa_full", "offload_kqv", "n_rs_seq", "ctx_type", "load_mtp", "n_gpu_layers", "split_mode",
+              "tensor_split", "main_gpu", "devices", "device_memory"});
+  (void)in.string("version");
+  const std::string defaults = in.word("defaults", "c_api", {"c_api", "command_line", "server"});
+  settings s;
+  if (defaults == "command_line") s = command_line_settings();
+  if (defaults == "server") {
+    s = server_settings();
+    if (in.find("n_seq_max") != nullptr) s.kv_unified = false;  // only the automatic number of slots shares
+  }
+  s.n_ctx = detail::count32(in, "n_ctx", s.n_ctx);
+  s.n_batch = detail::count32(in, "n_batch", s.n_batch);
+  s.n_ubatch = detail::count32(in, "n_ubatch", s.n_ubatch);
+  s.n_seq_max = detail::count32(in, "n_seq_max", s.n_seq_max);
+  s.n_rs_seq = detail::count32(in, "n_rs_seq", s.n_rs_seq);
+  s.type_k = detail::cache_type(in, "type_k", s.type_k);
+  s.type_v = detail::cache_type(in, "type_v", s.type_v);
+  if (const config::json* const flash = in.find("flash_attn"); flash != nullptr && flash->is_boolean()) {
+    s.flash_attn = flash->get<bool>() ? flash_attention::on : flash_attention::off;
+  } else {
+    const std::string word = in.word("flash_attn", "auto", {"auto", "on", "off"});
+    s.flash_attn = word == "auto" ? flash_attention::automatic : word == "on" ? flash_attention::on : flash_attention::off;
+  }
+  s.kv_unified = in.boolean("kv_unified").value_or(s.kv_unified);
+  s.swa_full = in.boolean("swa_full").value_or(s.swa_full);
+  s.offload_kqv = in.boolean("offload_kqv").value_or(s.offload_kqv);
+  s.load_mtp = in.boolean("load_mtp").value_or(s.load_mtp);
+  s.ctx_type = in.word("ctx_type", "default", {"default", "mtp"}) == "mtp" ? context_type::mtp : context_type::standard;
+  s.n_gpu_layers = detail::integer(in, "n_gpu_layers", s.n_gpu_layers);
+  const std::string split = in.word("split_mode", "layer", {"none", "layer", "row", "tensor"});
+  s.split = split == "none"  ? split_mode::none
+            : split == "row" ? split_mode::row
+            : split == "tensor" ? split_mode::tensor
+                                : split_mode::layer;
+  s.main_gpu = detail::integer(in, "main_gpu", s.main_gpu);
+  s.devices = detail::count32(in, "devices", s.devices, max_devices);
+  const auto each = [&](std::string_view option, const auto& store) {
+    const config::json* const list = in.find(option);
+    if (list == nullptr) return;
+    if (!list->is_array() || list->size() > max_devices) {
+      in.fail(option, *list, "unusable value", "a list of at most 16 numbers");
+    }
+    for (std::size_t i = 0; i < list->size(); ++i) store(i, (*list)[i]);
+  };
+  each("tensor_split", [&](std::size_t i, const config::json& value) {
+    if (!value.is_number() || !(value.get<double>() >= 0.0 && value.get<double>() <= 1e30)) {
+      in.fail("tensor_split", value, "unusable value", "numbers of at least 0");
+    }
+    s.tensor_split[i] = value.get<float>();
+  });
+  each("device_memory", [&](std::size_t i, const config::json& value) {
+    if (!value.is_number_unsigned()) in.fail("device_memory", value, "unusable value", "numbers of bytes");
+    s.device_memory[i] = value.get<std::uint64_t>();
+  });
+  return s;
+}
+
+/// The settings as options, defaults included.
+[[nodiscard]] inline config::json to_json(const settings& s) {
+  config::json j = {{"n_ctx", s.n_ctx}, {"n_batch", s.n_batch}, {"n_ubatch", s.n_ubatch}, {"n_seq_max", s.n_seq_max},
+                    {"type_k", type_name(s.type_k)}, {"type_v", type_name(s.type_v)}, {"kv_unified", s.kv_unified},
+                    {"swa_full", s.swa_full}, {"offload_kqv", s.offload_kqv}, {"n_rs_seq", s.n_rs_seq},
+                    {"load_mtp", s.load_mtp}, {"n_gpu_layers", s.n_gpu_layers}, {"main_gpu", s.main_gpu},
+                    {"devices", s.devices}};
+  constexpr const char* flash[] = {"auto", "on", "off"};
+  constexpr const char* split[] = {"none", "layer", "row", "tensor"};
+  j["flash_attn"] = flash[static_cast<std::size_t>(s.flash_attn)];
+  j["split_mode"] = split[static_cast<std::size_t>(s.split)];
+  j["ctx_type"] = s.ctx_type == context_type::mtp ? "mtp" : "default";
+  return j;
+}
+
+/// The model of a config.json, or of GGUF metadata. Throws config_error.
+[[nodiscard]] inline hparams read_model(const config::document& d) {
+  if (gguf_architecture(config::node(d))) return load_hparams(read_gguf_metadata(d));
+  return load_hparams(detail::convert(detail::hf_source(d)));
+}
+
+/// The engine's reason, in the words of its own message where it has one.
+[[nodiscard]] inline std::string describe(const refusal& r, const hparams& h, const settings& s) {
+  const std::string k = type_name(s.type_k);
+  const std::string v = type_name(s.type_v);
+  const auto does_not_divide = [&](const char* which, const std::string& type, const char* length) {
+    return std::string(which) + " cache type " + type + " with block size " + std::to_string(r.block) +
+           " does not divide " + length + "=" + std::to_string(r.head);
+  };
+  switch (r.reason) {
+    case refusal_reason::none: return "";
+    case refusal_reason::block_count_out_of_range: return "block_count is not between 1 and 512";
+    case refusal_reason::nextn_layers_exceed_block_count: return "nextn_predict_layers exceeds block_count";
+    case refusal_reason::missing_key: return std::string("key not found in model: ") + r.key;
+    case refusal_reason::wrong_array_length: return std::string("key ") + r.key + " has wrong array length";
+    case refusal_reason::no_layer_slides: return "the model has a sliding window, and no layer that uses it";
+    case refusal_reason::no_context_length: return "n_ctx and the model's context length cannot both be zero";
+    case refusal_reason::no_batch: return "n_batch and n_ubatch cannot both be zero";
+    case refusal_reason::n_seq_max_too_large: return "n_seq_max must be <= 256";
+    case refusal_reason::different_kv_types:
+      return "model does not support different K (" + k + ") and V (" + v + ") cache types";
+    case refusal_reason::quantized_v_needs_flash_attn: return "quantized V cache requires flash_attn to be enabled";
+    case refusal_reason::k_block_does_not_divide_head: return does_not_divide("K", k, "n_embd_head_k");
+    case refusal_reason::v_block_does_not_divide_head: return does_not_divide("V", v, "n_embd_head_v");
+    case refusal_reason::row_is_not_whole_blocks:
+      return "a cache row of " + std::to_string(r.head) + " elements is no whole number of blocks of " +
+             std::to_string(r.block) + " (an assertion of ggml)";
+    case refusal_reason::no_mtp_layers: return "context type MTP requested but model doesn't contain MTP layers";
+    case refusal_reason::main_gpu_out_of_range:
+      return "invalid value for main_gpu: " + std::to_string(s.main_gpu) + " (available devices: " +
+             std::to_string(s.devices) + ")";
+    case refusal_reason::split_mode_tensor_unsupported:
+      return "LLAMA_SPLIT_MODE_TENSOR not implemented for architecture '" + std::string(h.architecture->name) + "'";
+    case refusal_reason::split_mode_tensor_needs_flash_attn: return "SPLIT_MODE_TENSOR requires flash_attn to be enabled";
+    case refusal_reason::split_mode_tensor_not_computed: return "split_mode tensor is not computed";
+    case refusal_reason::needs_target_context:
+      return "architecture '" + std::string(h.architecture->name) + "' requires ctx_other to be set";
+  }
+  return "";
+}
+
+/// "GPU0", "GPU1" …, "CPU".
+[[nodiscard]] inline std::string device_name(const context_plan& p, std::uint32_t device) {
+  return device == p.cpu ? "CPU" : "GPU" + std::to_string(device);
+}
+
+namespace detail {
+
+/// printf with "%7.2f" of a number of MiB, computed in float as the engine does.
+[[nodiscard]] inline std::string mib(std::uint64_t bytes, int width) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%*.2f", width,
+                static_cast<double>(static_cast<float>(bytes) / (1024.0F * 1024.0F)));
+  return text;
+}
+/// The same in double, as buffer lines are printed.
+[[nodiscard]] inline std::string buffer_mib(std::uint64_t bytes) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%8.2f", static_cast<double>(bytes) / 1024.0 / 1024.0);
+  return text;
+}
+[[nodiscard]] inline std::string right_aligned(const std::string& text, std::size_t width) {
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+/// Bytes per device of the pools of one name, the CPU first: the engine sorts by buffer name.
+inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan& p, std::string_view pool_name,
+                             const std::string& prefix, const std::string& what) {
+  for (std::uint32_t i = 0; i <= p.cpu; ++i) {
+    const std::uint32_t d = i == 0 ? p.cpu : i - 1;
+    for (const pool& b : p.pools) {
+      if (b.device != d || pool_name != b.name) continue;
+      lines.push_back(prefix + ": " + right_aligned(device_name(p, d), 10) + what + buffer_mib(b.size().count()) + " MiB");
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The lines about memory that llama.cpp prints when it creates this context, digit by digit. Devices are named
+/// GPU0 … and CPU, where the engine prints the names of its buffers. None when the engine refuses.
+[[nodiscard]] inline std::vector<std::string> log_lines(const hparams& h, const settings& s, const context_plan& p) {
+  using detail::mib;
+  std::vector<std::string> lines;
+  if (p.refused) return lines;
+  const auto number = [](std::uint64_t n, std::size_t width) { return detail::right_aligned(std::to_string(n), width); };
+  constexpr const char* flash_names[] = {"auto", "enabled", "disabled"};
+  flash_attention flash = h.architecture->flash_attn ? s.flash_attn : flash_attention::off;
+  if (flash == flash_attention::automatic && detail::is_quantized(s.type_v)) flash = flash_attention::on;
+  lines.push_back("llama_context: n_seq_max             = " + std::to_string(p.n_seq_max));
+  lines.push_back("llama_context: n_ctx                 = " + std::to_string(p.n_ctx));
+  lines.push_back("llama_context: n_ctx_seq             = " + std::to_string(p.n_ctx_seq));
+  lines.push_back("llama_context: n_batch               = " + std::to_string(p.n_batch));
+  lines.push_back("llama_context: n_ubatch              = " + std::to_string(p.n_ubatch));
+  lines.push_back("llama_context: causal_attn           = " + std::to_string(h.causal_attn ? 1 : 0));
+  lines.push_back("llama_context: flash_attn            = " + std::string(flash_names[static_cast<std::size_t>(flash)]));
+  lines.push_back("llama_context: kv_unified            = " + std::string(s.kv_unified ? "true" : "false"));
+  lines.push_back("llama_context: n_rs_seq              = " + std::to_string(p.n_rs_seq));
+  if (p.n_ctx_seq < h.n_ctx_train) {
+    lines.push_back("llama_context: n_ctx_seq (" + std::to_string(p.n_ctx_seq) + ") < n_ctx_train (" +
+                    std::to_string(h.n_ctx_train) + ") -- the full capacity of the model will not be utilized");
+  } else if (p.n_ctx_seq > h.n_ctx_train) {
+    lines.push_back("llama_context: n_ctx_seq (" + std::to_string(p.n_ctx_seq) + ") > n_ctx_train (" +
+                    std::to_string(h.n_ctx_train) + ") -- possible training context overflow");
+  }
+  for (const cache_plan& c : p.caches) {
+    const std::string_view name = c.name;
+    const std::string cells = std::to_string(c.cells) + " cells";
+    if (name == "base") lines.push_back("llama_kv_cache_iswa: creating non-SWA KV cache, size = " + cells);
+    if (name == "swa") lines.push_back("llama_kv_cache_iswa: creating     SWA KV cache, size = " + cells);
+    if (name == "indexer") lines.push_back("llama_kv_cache: creating indexer KV cache, size = " + cells);
+    detail::add_buffer_lines(lines, p, name, "llama_kv_cache", " KV buffer size = ");
+    lines.push_back("llama_kv_cache: size = " + mib(c.k_bytes + c.v_bytes, 7) + " MiB (" + number(c.cells, 6) + " cells, " +
+                    number(c.layers, 3) + " layers, " + number(p.n_seq_max, 2) + "/" + std::to_string(c.n_stream) +
+                    " seqs), K (" + type_name(s.type_k) + "): " + mib(c.k_bytes, 7) + " MiB, V (" + type_name(s.type_v) +
+                    "): " + mib(c.v_bytes, 7) + " MiB");
+  }
+  for (const compressor_plan& c : p.compressors) {
+    lines.push_back("llama_dsv4_comp_state: " + std::string(c.name) + " ratio = " + std::to_string(c.ratio) +
+                    ", state = " + std::to_string(c.rows) + " x " + std::to_string(c.row_elements) + ", streams = " +
+                    std::to_string(p.n_seq_max) + ", rs_seq = " + std::to_string(p.n_rs_seq) + ", layers = " +
+                    std::to_string(c.layers) + ", size = " + mib(c.bytes, 7) + " MiB");
+  }
+  if (p.recurrent.exists) {
+    const recurrent_plan& r = p.recurrent;
+    detail::add_buffer_lines(lines, p, "recurrent", "llama_memory_recurrent", " RS buffer size = ");
+    // The number of layers in this line is the model's, not that of the layers with a state.
+    lines.push_back("llama_memory_recurrent: size = " + mib(r.r_bytes + r.s_bytes + r.p_bytes, 7) + " MiB (" +
+                    number(r.cells, 6) + " cells, " + number(h.n_layer(), 3) + " layers, " + number(p.n_seq_max, 2) +
+                    " seqs " + number(p.n_rs_seq, 2) + " rs_seq), R (f32): " + mib(r.r_bytes, 7) + " MiB, S (f32): " +
+                    mib(r.s_bytes, 7) + " MiB, P (f32): " + mib(r.p_bytes, 7) + " MiB");
+  }
+  return lines;
+}
+
+namespace detail {
+
+[[nodiscard]] inline std::string attention_of(const hparams& h) {
+  if (h.architecture->memory == memory_kind::none) return "none";
+  bool recurrent = false;
+  bool attention = false;
+  std::uint32_t most = 0;
+  for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
+    recurrent = recurrent || h.layers[il].recurrent;
+    attention = attention || h.layers[il].head_count_kv > 0;
+    most = most < h.layers[il].head_count_kv ? h.layers[il].head_count_kv : most;
+  }
+  if (recurrent) return attention ? "hybrid" : "recurrent";
+  if (h.is_mla) return "MLA";
+  if (h.has_window) return "hybrid";
+  return most == h.n_head ? "MHA" : most == 1 ? "MQA" : "GQA";
+}
+
+[[nodiscard]] inline std::string kind_of(const layer_plan& l) {
+  if (!l.attention) return "recurrent";
+  return std::string(l.slides ? "sliding_attention" : "full_attention") + (l.recurrent ? "+recurrent" : "");
+}
+
+inline void fill_figures(config::evaluation& e, const hparams& h, const settings& s, const context_plan& p) {
+  config::json& f = e.figures;
+  f["total_bytes"] = p.total_bytes;
+  f["k_bytes"] = p.k_bytes;
+  f["v_bytes"] = p.v_bytes;
+  f["n_ctx"] = p.n_ctx;
+  f["n_ctx_seq"] = p.n_ctx_seq;
+  f["n_batch"] = p.n_batch;
+  f["n_ubatch"] = p.n_ubatch;
+  f["n_seq_max"] = p.n_seq_max;
+  f["n_rs_seq"] = p.n_rs_seq;
+  if (p.recurrent.exists) {
+    f["r_bytes"] = p.recurrent.r_bytes;
+    f["s_bytes"] = p.recurrent.s_bytes;
+    f["p_bytes"] = p.recurrent.p_bytes;
+    f["recurrent_cells"] = p.recurrent.cells;
+    f["recurrent_layers"] = p.recurrent.layers;
+  }
+  config::json caches = config::json::array();
+  for (const cache_plan& c : p.caches) {
+    caches.push_back({{"name", c.name}, {"cells", c.cells}, {"layers", c.layers}, {"n_stream", c.n_stream},
+                      {"k_bytes", c.k_bytes}, {"v_bytes", c.v_bytes}, {"type_k", type_name(s.type_k)},
+                      {"type_v", type_name(s.type_v)}});
+  }
+  f["caches"] = std::move(caches);
+  config::json layers = config::json::array();
+  config::json per_device = config::json::object();
+  for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
+    const layer_plan l = plan_of_layer(h, s, il);
+    if (!l.keeps_something()) continue;
+    e.layers.push_back(config::layer_bytes{il, kind_of(l), l.k_bytes, l.v_bytes, l.other_bytes()});
+    layers.push_back({{"layer", il}, {"kind", kind_of(l)}, {"k_bytes", l.k_bytes}, {"v_bytes", l.v_bytes},
+                      {"other_bytes", l.other_bytes()}});
+    per_device[device_name(p, l.device)].push_back(il);
+  }
+  f["layers"] = std::move(layers);
+  f["layers_per_device"] = std::move(per_device);
+  config::json bytes_per_device = config::json::object();
+  for (std::uint32_t d = 0; d <= p.cpu; ++d) bytes_per_device[device_name(p, d)] = p.bytes_per_device[d];
+  f["bytes_per_device"] = std::move(bytes_per_device);
+}
+
+}  // namespace detail
+
+/// The engine's figures under the names of its own structures: total_bytes, k_bytes, v_bytes, n_ctx …, caches[],
+/// layers[], bytes_per_device, layers_per_device; `error` where the engine refuses. `d` is a config.json, or GGUF
+/// metadata as an object. Throws config_error, usage_error, size_error.
+[[nodiscard]] inline config::evaluation evaluate(const config::document& d, const config::json& options) {
+  const settings s = read_settings(options);
+  config::evaluation e;
+  e.engine = "llama.cpp";
+  e.version = measured_version;
+  e.settings = to_json(s);
+  hparams h;
+  if (const auto gguf = gguf_architecture(config::node(d))) {
+    h = load_hparams(read_gguf_metadata(d));
+    e.model_type = *gguf;
+  } else {
+    const detail::hf_source source(d);
+    h = load_hparams(detail::convert(source));
+    e.sources = source.sources();
+    e.model_type = source.text_model_type().value_or(source.root_model_type().value_or(""));
+  }
+  e.model_layers = h.n_layer();
+  e.attention = detail::attention_of(h);
+  const context_plan p = plan(h, s);
+  if (p.refused) {
+    if (p.refused.reason == refusal_reason::split_mode_tensor_not_computed) {
+      throw usage_error({"", "split_mode", "\"tensor\""},
+                        "not computed: each device's share depends on the storage type of the weights",
+                        "layer, none or row");
+    }
+    e.refusal = describe(p.refused, h, s);
+    e.figures["error"] = e.refusal;
+    return e;
+  }
+  detail::fill_figures(e, h, s, p);
+  e.total_bytes = p.total_bytes;
+  for (const pool& b : p.pools) {
+    e.pools.push_back(config::pool_bytes{b.name, b.device, b.unit_bytes.count(), b.units, b.size().count()});
+  }
+  if (h.architecture->memory == memory_kind::none) {
+    e.notes.push_back("llama.cpp creates no memory for architecture " + std::string(h.architecture->name));
+  }
+  if (s.devices > 1 && s.split != split_mode::none) {
+    bool given = false;
+    for (std::uint32_t i = 0; i < s.devices; ++i) given = given || s.tensor_split[i] != 0.0F || s.device_memory[i] != 0;
+    if (!given) e.notes.push_back("llama.cpp splits layers by free memory; equal memory is assumed");
+  }
+  return e;
+}
+
+}  // namespace kvbudget::llama_cpp

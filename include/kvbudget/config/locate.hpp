@@ -1,0 +1,95 @@
+// Where a config is: a file, a folder, standard input, or a model in the local Hugging Face cache.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include <kvbudget/config/document.hpp>
+
+namespace kvbudget::config {
+
+/// A config and what was published beside it.
+struct located_config {
+  document config;
+  std::optional<document> hf_quant_config;
+  std::string revision;  ///< of a model from the cache
+};
+
+namespace detail {
+
+[[nodiscard]] inline std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// The hub cache as huggingface_hub finds it: HF_HUB_CACHE, else HF_HOME/hub, else ~/.cache/huggingface/hub.
+[[nodiscard]] inline std::filesystem::path hub_cache() {
+  if (const std::string own = environment("HF_HUB_CACHE"); !own.empty()) return own;
+  if (const std::string home = environment("HF_HOME"); !home.empty()) return std::filesystem::path(home) / "hub";
+  std::filesystem::path cache = environment("XDG_CACHE_HOME");
+  if (cache.empty()) cache = std::filesystem::path(environment("HOME")) / ".cache";
+  return cache / "huggingface" / "hub";
+}
+
+/// "org/name" or "org/name@revision", with the characters that the hub allows.
+[[nodiscard]] inline bool is_model_id(std::string_view text) {
+  std::size_t slashes = 0;
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (c == '/') ++slashes;
+    else if (!letter && c != '-' && c != '_' && c != '.' && c != '@') return false;
+  }
+  return slashes == 1 && text.front() != '/' && text.front() != '.' && text.back() != '/' &&
+         text.find("..") == text.npos;
+}
+
+[[nodiscard]] inline located_config from_folder(const std::filesystem::path& folder, std::string revision) {
+  located_config found{read_document((folder / "config.json").string()), std::nullopt, std::move(revision)};
+  const auto quant = folder / "hf_quant_config.json";
+  if (std::filesystem::exists(quant)) found.hf_quant_config = read_document(quant.string());
+  return found;
+}
+
+[[nodiscard]] inline located_config from_hub_cache(const std::string& id) {
+  const std::size_t at = id.find('@');
+  const std::string wanted = at == id.npos ? "main" : id.substr(at + 1);
+  std::string folder = "models--" + id.substr(0, at);
+  folder.replace(folder.find('/'), 1, "--");
+  const std::filesystem::path model = hub_cache() / folder;
+  std::string revision = wanted;
+  if (std::ifstream reference(model / "refs" / wanted); reference) std::getline(reference, revision);
+  const std::filesystem::path snapshot = model / "snapshots" / revision;
+  if (!std::filesystem::exists(snapshot / "config.json")) {
+    throw config_error({id, "", ""}, "neither a path nor a model in the local Hugging Face cache (" + hub_cache().string() + ")",
+                       "a config.json, a folder that holds one, '-', or a cached model id");
+  }
+  return from_folder(snapshot, revision);
+}
+
+}  // namespace detail
+
+/// `name` is a file, a folder with a config.json (and perhaps hf_quant_config.json), "-" for standard input, or a model
+/// id with an optional "@revision" that the local cache holds. A path that exists wins. Nothing is downloaded.
+/// Throws config_error.
+[[nodiscard]] inline located_config locate_config(const std::string& name) {
+  if (name == "-") {
+    const std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+    return {parse_document(text, "standard input"), std::nullopt, ""};
+  }
+  const std::filesystem::path path(name);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return detail::from_folder(path, "");
+  if (!std::filesystem::exists(path, ignored) && detail::is_model_id(name)) return detail::from_hub_cache(name);
+  located_config found{read_document(name), std::nullopt, ""};
+  const auto quant = path.parent_path() / "hf_quant_config.json";
+  if (path.filename() == "config.json" && std::filesystem::exists(quant, ignored)) {
+    found.hf_quant_config = read_document(quant.string());
+  }
+  return found;
+}
+
+}  // namespace kvbudget::config

@@ -1,0 +1,308 @@
+// Reports: a table for people, JSON, CSV and Markdown. The only header that prints.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <kvbudget/config/capacity.hpp>
+#include <kvbudget/spelling.hpp>
+#include <kvbudget/version.hpp>
+
+/// "{}" prints the exact number and B; "{:g}" GiB and "{:G}" GB of two digits, "{:.3g}" of three.
+template <>
+struct fmt::formatter<kvbudget::bytes> {
+  char unit = 'B';
+  unsigned digits = 2;
+
+  constexpr auto parse(fmt::format_parse_context& context) {
+    auto at = context.begin();
+    const auto end = context.end();
+    if (at != end && *at == '.') {
+      digits = 0;
+      for (++at; at != end && *at >= '0' && *at <= '9' && digits < 100; ++at) {
+        digits = digits * 10 + static_cast<unsigned>(*at - '0');
+      }
+    }
+    if (at != end && (*at == 'g' || *at == 'G' || *at == 'B')) unit = *at++;
+    if (at != end && *at != '}') throw fmt::format_error("kvbudget::bytes knows B, g (GiB) and G (GB)");
+    return at;
+  }
+
+  template <class Context>
+  auto format(const kvbudget::bytes& amount, Context& context) const {
+    if (unit == 'g') return fmt::format_to(context.out(), "{} GiB", kvbudget::to_gib(amount, digits));
+    if (unit == 'G') return fmt::format_to(context.out(), "{} GB", kvbudget::to_gb(amount, digits));
+    return fmt::format_to(context.out(), "{} B", amount.count());
+  }
+};
+
+namespace kvbudget {
+
+/// One plan: all that a report shows. Parts that were not asked for are absent.
+struct plan_report {
+  config::evaluation answer;
+  std::string source;    ///< the file as the user named it
+  std::string revision;  ///< of a model from the local cache, if known
+  std::optional<config::workload> work;
+  std::optional<config::capacity> budget;
+  bool weights_given = false;
+  bool overhead_given = false;
+  std::string weights_basis = "given";  ///< given, or computed from parameters
+};
+
+namespace detail {
+
+/// 1234567 as 1,234,567.
+[[nodiscard]] inline std::string grouped_digits(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+/// The same layers together: kind, how many, bytes.
+struct kind_row {
+  std::string kind;
+  std::uint64_t layers = 0;
+  checked_count k = 0U;
+  checked_count v = 0U;
+  checked_count other = 0U;
+};
+
+[[nodiscard]] inline std::vector<kind_row> rows_by_kind(const config::evaluation& e) {
+  std::vector<kind_row> rows;
+  for (const config::layer_bytes& l : e.layers) {
+    auto at = std::find_if(rows.begin(), rows.end(), [&](const kind_row& r) { return r.kind == l.kind; });
+    if (at == rows.end()) at = rows.insert(rows.end(), kind_row{l.kind});
+    ++at->layers;
+    at->k += l.k_bytes;
+    at->v += l.v_bytes;
+    at->other += l.other_bytes;
+  }
+  return rows;
+}
+
+[[nodiscard]] inline std::string in_all_units(bytes amount) {
+  return fmt::format("{} B  {:.3g}  {:.3G}", grouped_digits(amount.count()), amount, amount);
+}
+
+[[nodiscard]] inline std::string shown(const std::optional<limit>& answer) {
+  if (!answer) return "unknown";
+  if (answer->none) return "none";
+  return answer->unbounded ? "unbounded" : grouped_digits(answer->value);
+}
+
+[[nodiscard]] inline std::string shown(const config::workload& w) {
+  if (!w.lengths.empty()) return fmt::format("{} sequences of different lengths", grouped_digits(w.lengths.size()));
+  return fmt::format("{} sequence{} of {} + {} positions (prompt + generation)", grouped_digits(w.sequences),
+                     w.sequences == 1 ? "" : "s", grouped_digits(w.prompt), grouped_digits(w.generated));
+}
+
+[[nodiscard]] inline config::json as_json(const std::optional<limit>& answer) {
+  if (!answer || answer->unbounded) return nullptr;
+  return answer->value;
+}
+
+[[nodiscard]] inline std::string engine_name(const plan_report& r) {
+  return r.answer.engine.empty() ? "none (bare tensors of the stored positions)" : r.answer.engine + " " + r.answer.version;
+}
+
+/// A quantity, its value and what it rests on; the rows of CSV and of the Markdown summary.
+struct quantity_row {
+  std::string name;
+  std::string value;
+  std::string unit;
+  std::string basis;
+};
+
+[[nodiscard]] inline std::vector<quantity_row> quantities(const plan_report& r) {
+  std::vector<quantity_row> rows;
+  const auto add = [&](std::string name, std::uint64_t value, std::string unit, std::string basis) {
+    rows.push_back(quantity_row{std::move(name), std::to_string(value), std::move(unit), std::move(basis)});
+  };
+  const auto add_limit = [&](std::string name, const std::optional<limit>& value, std::string unit) {
+    if (!value) return;
+    rows.push_back(quantity_row{std::move(name),
+                                value->unbounded ? "unbounded" : std::to_string(value->value), std::move(unit), "computed"});
+  };
+  const config::evaluation& e = r.answer;
+  if (r.work || !e.engine.empty()) {
+    for (const kind_row& k : rows_by_kind(e)) {
+      add("cache_" + k.kind, (k.k + k.v + k.other).value(), "bytes", "computed");
+    }
+    add("cache_total", e.total_bytes, "bytes", "computed");
+  }
+  if (e.bytes_per_token) add("cache_per_token", *e.bytes_per_token, "bytes", "computed");
+  if (e.state_bytes_per_sequence) add("state_per_sequence", *e.state_bytes_per_sequence, "bytes", "computed");
+  if (r.budget) {
+    const config::capacity& b = *r.budget;
+    add("device_capacity", b.device.capacity.count(), "bytes", "given");
+    add("device_usable", b.device.usable().count(), "bytes", "computed");
+    add("weights", b.device.weights.count(), "bytes", r.weights_given ? r.weights_basis : "untested");
+    add("overhead", b.device.overhead(b.cache_bytes).value(), "bytes", r.overhead_given ? "given" : "untested");
+    add("available_for_cache", b.device.available_for_cache().count(), "bytes", "computed");
+    add("fits", b.fits ? 1 : 0, "boolean", "computed");
+    add_limit("max_length", b.max_length, "positions");
+    add_limit("max_sequences", b.max_sequences, "sequences");
+    add_limit("max_tokens", b.max_tokens, "positions");
+  }
+  return rows;
+}
+
+}  // namespace detail
+
+/// JSON by the programs' contract: kvbudget.plan/1. Integers are exact.
+[[nodiscard]] inline config::json to_json(const plan_report& r) {
+  using config::json;
+  const config::evaluation& e = r.answer;
+  json provenance = json::array();
+  for (const config::provenance& p : e.sources) {
+    provenance.push_back({{"quantity", p.quantity}, {"value", p.value}, {"source", p.source}});
+  }
+  json out = {{"schema", "kvbudget.plan/1"},
+              {"model",
+               {{"model_type", e.model_type},
+                {"layers", e.model_layers},
+                {"attention", e.attention},
+                {"source", r.source},
+                {"provenance", provenance}}}};
+  if (!r.revision.empty()) out["model"]["revision"] = r.revision;
+  if (!e.engine.empty()) {
+    out["engine"] = {{"name", e.engine}, {"version", e.version}, {"settings", e.settings}, {"figures", e.figures}};
+  }
+  json pools = json::array();
+  for (const config::pool_bytes& p : e.pools) {
+    pools.push_back({{"name", p.name}, {"device", p.device}, {"unit_bytes", p.unit_bytes}, {"units", p.units}, {"bytes", p.bytes}});
+  }
+  json layers = json::array();
+  for (const config::layer_bytes& l : e.layers) {
+    layers.push_back({{"layer", l.layer},
+                      {"kind", l.kind},
+                      {"k_bytes", l.k_bytes},
+                      {"v_bytes", l.v_bytes},
+                      {"other_bytes", l.other_bytes}});
+  }
+  const auto number_or_null = [](const std::optional<std::uint64_t>& n) { return n ? json(*n) : json(nullptr); };
+  out["cache"] = {{"total_bytes", e.refusal.empty() ? json(e.total_bytes) : json(nullptr)},
+                  {"bytes_per_token", number_or_null(e.bytes_per_token)},
+                  {"state_bytes_per_sequence", number_or_null(e.state_bytes_per_sequence)},
+                  {"pools", pools},
+                  {"layers", layers}};
+  json notes = e.notes;
+  if (r.budget) {
+    const config::capacity& b = *r.budget;
+    const checked_count cache = b.has_workload ? b.cache_bytes : checked_count(0U);
+    out["budget"] = {{"fits", b.fits},
+                     {"limit", b.binding},
+                     {"max_tokens", detail::as_json(b.max_tokens)},
+                     {"max_sequences", detail::as_json(b.max_sequences)},
+                     {"max_length", detail::as_json(b.max_length)},
+                     {"devices",
+                      json::array({{{"device", 0},
+                                    {"capacity_bytes", b.device.capacity.count()},
+                                    {"weights_bytes", b.device.weights.count()},
+                                    {"cache_bytes", cache.value()},
+                                    {"overhead_bytes", b.device.overhead(cache).value()},
+                                    {"available_bytes", b.device.available_for_cache().count()}}})}};
+    if (b.max_length && b.max_length->unbounded) notes.push_back("max_length is unbounded: the cache does not grow with the length");
+    if (!r.weights_given) notes.push_back("weights were not given: untested");
+    if (!r.overhead_given) notes.push_back("activations, runtime and fragmentation were not given: untested");
+  }
+  out["notes"] = notes;
+  return out;
+}
+
+/// quantity,value,unit,basis: one row each.
+[[nodiscard]] inline std::string to_csv(const plan_report& r) {
+  std::string out = "quantity,value,unit,basis\n";
+  for (const detail::quantity_row& row : detail::quantities(r)) {
+    out += fmt::format("{},{},{},{}\n", row.name, row.value, row.unit, row.basis);
+  }
+  return out;
+}
+
+[[nodiscard]] inline std::string to_markdown(const plan_report& r) {
+  std::string out = fmt::format("**{}**: {}, {} layers, {}; engine: {}\n\n", r.source, r.answer.model_type,
+                                r.answer.model_layers, r.answer.attention, detail::engine_name(r));
+  out += "| quantity | value | GiB | GB | basis |\n| --- | ---: | ---: | ---: | --- |\n";
+  for (const detail::quantity_row& row : detail::quantities(r)) {
+    const bool is_size = row.unit == "bytes";
+    const bytes amount = is_size ? parse_bytes(row.value) : bytes();
+    out += fmt::format("| {} | {}{} | {} | {} | {} |\n", row.name, row.value, is_size ? " B" : "",
+                       is_size ? to_gib(amount, 3) : "", is_size ? to_gb(amount, 3) : "", row.basis);
+  }
+  return out;
+}
+
+/// A table for people.
+[[nodiscard]] inline std::string to_table(const plan_report& r) {
+  const config::evaluation& e = r.answer;
+  std::string out;
+  const auto line = [&](std::string_view name, const std::string& text) { out += fmt::format("{:<12} {}\n", name, text); };
+  line("model", fmt::format("{}, {} layers, {}", e.model_type, e.model_layers, e.attention));
+  line("source", r.revision.empty() ? r.source : r.source + " (revision " + r.revision + ")");
+  line("engine", detail::engine_name(r));
+  if (r.work) line("workload", detail::shown(*r.work));
+  if (!e.refusal.empty()) line("refused", e.refusal);
+
+  if (e.refusal.empty() && (r.work || !e.engine.empty())) {
+    out += fmt::format("\n{:<30} {:>6} {:>19} {:>19} {:>17} {:>19}\n", "layers by kind", "layers", "K bytes", "V bytes",
+                       "other bytes", "bytes");
+    for (const detail::kind_row& k : detail::rows_by_kind(e)) {
+      out += fmt::format("{:<30} {:>6} {:>19} {:>19} {:>17} {:>19}\n", k.kind, k.layers,
+                         detail::grouped_digits(k.k.value()), detail::grouped_digits(k.v.value()),
+                         detail::grouped_digits(k.other.value()), detail::grouped_digits((k.k + k.v + k.other).value()));
+    }
+    out += '\n';
+    line("cache", detail::in_all_units(bytes(e.total_bytes)) + "  (computed)");
+    if (r.work && r.work->lengths.empty() && r.work->sequences > 1 && e.total_bytes % r.work->sequences == 0) {
+      line("per sequence", detail::in_all_units(bytes(e.total_bytes / r.work->sequences)));
+    }
+  }
+  if (e.bytes_per_token) line("per token", detail::grouped_digits(*e.bytes_per_token) + " B in every sequence");
+  if (e.state_bytes_per_sequence.value_or(0) != 0) {
+    line("state", detail::grouped_digits(*e.state_bytes_per_sequence) + " B per sequence, whatever its length");
+  }
+
+  if (r.budget) {
+    const config::capacity& b = *r.budget;
+    out += '\n';
+    line("device", detail::in_all_units(b.device.capacity) + "  (given)");
+    if (b.device.usable() != b.device.capacity) line("usable", detail::in_all_units(b.device.usable()));
+    line("weights", r.weights_given ? detail::in_all_units(b.device.weights) + "  (" + r.weights_basis + ")"
+                                    : std::string("not given: untested"));
+    line("overhead", r.overhead_given
+                         ? detail::in_all_units(bytes(b.device.overhead(b.cache_bytes))) + "  (given)"
+                         : std::string("activations and runtime not given: untested"));
+    line("for cache", detail::in_all_units(b.device.available_for_cache()) + "  (computed)");
+    if (b.has_workload) {
+      line("total", detail::in_all_units(bytes(b.device.used(b.cache_bytes))));
+      line("verdict", std::string(b.fits ? "fits" : "does not fit") + ": " + b.binding);
+    } else if (!b.fits) {
+      line("verdict", "does not fit: " + b.binding);
+    }
+    if (b.max_sequences) line("sequences", "at most " + detail::shown(b.max_sequences) + " of this length");
+    if (b.max_length) {
+      const std::uint64_t n = r.work ? r.work->sequences : 1;
+      line("length", fmt::format("at most {} positions in {} sequence{}", detail::shown(b.max_length),
+                                 detail::grouped_digits(n), n == 1 ? "" : "s"));
+    }
+    if (b.max_tokens) line("tokens", "at most " + detail::shown(b.max_tokens) + " positions in sequences of this length");
+  }
+
+  if (!e.sources.empty()) {
+    out += "\nwhere it comes from\n";
+    for (const config::provenance& p : e.sources) {
+      out += fmt::format("  {:<26} {:>10}  {}\n", p.quantity, p.value.dump(), p.source);
+    }
+  }
+  if (!e.notes.empty()) {
+    out += "\nnotes\n";
+    for (const std::string& note : e.notes) out += "  " + note + "\n";
+  }
+  return out;
+}
+
+}  // namespace kvbudget

@@ -1,0 +1,10 @@
+# Runs COMMAND; its exit status must be 0 and its standard output, kept in ACTUAL, the content of EXPECTED.
+execute_process(COMMAND ${COMMAND} OUTPUT_FILE ${ACTUAL} RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${COMMAND}: exit status ${status}")
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${EXPECTED} ${ACTUAL} RESULT_VARIABLE differs)
+if(differs)
+  execute_process(COMMAND diff -u ${EXPECTED} ${ACTUAL})
+  message(FATAL_ERROR "${COMMAND} does not print what ${EXPECTED} holds; see ${ACTUAL}")
+endif()
