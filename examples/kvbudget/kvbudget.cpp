@@ -93,9 +93,17 @@ std::optional<workload> workload_of(const command& c) {
                   c.sequences.empty() ? 1 : count_of(c.sequences, "--sequences"), {}};
 }
 
+/// Two names of one element type are no contradiction.
+bool means_the_same(const json& a, const json& b) {
+  if (a == b) return true;
+  if (!a.is_string() || !b.is_string()) return false;
+  const auto type = kvbudget::find_storage_type(a.get_ref<const std::string&>());
+  return type && type == kvbudget::find_storage_type(b.get_ref<const std::string&>());
+}
+
 /// Puts a workload option under the engine's own name; a contradiction is an error.
 void put(json& settings, const std::string& name, const json& value, const std::string& option) {
-  if (settings.contains(name) && !settings[name].is_null() && settings[name] != value) {
+  if (settings.contains(name) && !settings[name].is_null() && !means_the_same(settings[name], value)) {
     fail_usage(option, value.dump(), "contradicts --set " + name + "=" + settings[name].dump(), "one of the two");
   }
   settings[name] = value;
@@ -117,7 +125,8 @@ kvbudget::config::cache_types cache_types_of(const command& c) {
 }
 
 kvbudget::config::evaluation evaluate(const command& c, const kvbudget::config::located_config& model,
-                                      const std::optional<workload>& work) {
+                                      const std::optional<workload>& work,
+                                      const std::optional<kvbudget::device_budget>& device) {
   json settings = settings_of(c);
   const auto types = cache_types_of(c);
   if (c.engine.empty()) {
@@ -126,6 +135,9 @@ kvbudget::config::evaluation evaluate(const command& c, const kvbudget::config::
   }
   const auto& engine = kvbudget::config::find_engine(c.engine);
   engine.apply_workload(settings, work, types, put);
+  if (device && engine.apply_device != nullptr && !settings.contains("available_memory")) {
+    engine.apply_device(settings, *device, put);
+  }
   return engine.evaluate(model.config, model.hf_quant_config ? &model.hf_quant_config->root : nullptr, settings);
 }
 
@@ -170,7 +182,7 @@ int plan(const command& c) {
   const auto model = kvbudget::config::locate_config(c.config);
 
   kvbudget::plan_report report;
-  report.answer = evaluate(c, model, work);
+  report.answer = evaluate(c, model, work, device);
   report.source = model.config.file;
   report.revision = model.revision;
   report.work = work;

@@ -33,11 +33,20 @@ template <class Fits>
   return {good, false, false};
 }
 
-/// A policy whose bytes can shrink as a sequence grows gives `peak_batch(policy, batch)`: the batch of at most that
-/// length which takes the most. All others are monotone, and the batch is its own peak.
-template <class Policy>
-[[nodiscard]] constexpr uniform_batch peak_batch(const Policy&, const uniform_batch& batch) noexcept {
-  return batch;
+/// The most that the layers take while every sequence of `batch` grows to its length. Most policies only ever grow;
+/// where bytes can shrink (a residual empties, a prompt is cut), `peaks(policy, layer, request, at)` names the earlier
+/// states that may have taken more.
+template <class Layers, class Policy>
+  requires cacheable<Layers, Policy>
+[[nodiscard]] constexpr checked_count peak_total(const Layers& layers, const Policy& policy, const uniform_batch& batch) {
+  checked_count most = total_footprint(layers, policy, batch).total();
+  const auto at = [&](const request& earlier) {
+    most = larger(most, total_footprint(layers, policy, uniform_batch{earlier, batch.sequences}).total());
+  };
+  detail::layers_of<Layers>::visit(layers, [&](const auto& layer) {
+    if constexpr (requires { peaks(policy, layer, batch.each, at); }) peaks(policy, layer, batch.each, at);
+  });
+  return most;
 }
 
 /// A cache as one formula: layers x policy. Bytes of a workload, and the exact inverses.
@@ -65,7 +74,7 @@ struct cache_formula {
   [[nodiscard]] constexpr bytes bytes_of(const request& one) const { return bytes_of(uniform_batch{one, 1}); }
 
   [[nodiscard]] constexpr bool fits(const uniform_batch& batch, bytes budget) const {
-    return footprint_of(peak_batch(policy, batch)).total().fits(budget.count());
+    return peak_total(layers, policy, batch).fits(budget.count());
   }
 
   /// The largest prompt + generation of `sequences` sequences, the first `prompt` positions of which come at once.

@@ -4,6 +4,8 @@
 //
 //   checked_count positions(policy, layer, request)     slots that one sequence takes in that layer
 //   footprint     allocated(policy, layer, batch)       bytes that a batch takes; only where positions do not suffice
+//   void          peaks(policy, layer, request, at)     only where bytes can shrink as a sequence grows: calls at(earlier)
+//                                                       for earlier states of the request that may have taken more
 //
 // A policy without a fitting overload does not satisfy `caches`, so an unknown combination does not compile. Engines
 // bring policies of their own (engines/); the ones here are the field's general ones.
@@ -116,6 +118,25 @@ template <positional_layer Layer>
   return smaller(div_ceil(r.length(), block), peak) * block;
 }
 
+/// The blocks of the sinks stay; the window moves on as above.
+[[nodiscard]] constexpr checked_count positions(const paged& policy, const sink_window_attention& layer,
+                                                const request& r) noexcept {
+  const checked_count block = policy.block_size.count();
+  const checked_count sinks = div_ceil(layer.sinks.count(), block);
+  const checked_count window = layer.window.count() == 0 ? 0U : div_ceil(layer.window.count() - 1, block) + 1U;
+  return smaller(div_ceil(r.length(), block), sinks + window) * block;
+}
+
+/// A chunk that is a whole number of blocks starts with a block; any other can lie across two of them at its ends.
+[[nodiscard]] constexpr checked_count positions(const paged& policy, const chunked_local_attention& layer,
+                                                const request& r) noexcept {
+  const checked_count block = policy.block_size.count();
+  const checked_count rest = checked_count(layer.chunk.count()) % block;
+  if (!rest.valid() || rest == checked_count(0U)) return round_up(smaller(r.length(), layer.chunk.count()), block);
+  const checked_count peak = div_ceil(layer.chunk.count() - 1, block) + 1U;
+  return smaller(div_ceil(r.length(), block), peak) * block;
+}
+
 // ---- from positions to bytes ----------------------------------------------------------------------------------------
 
 /// A policy that says how many positions of `Layer` one sequence takes.
@@ -214,6 +235,22 @@ template <class Length>
   footprint sum{0U, 0U, 0U};
   for (const Length n : batch) sum = sum + detail::compressed(l, n, checked_count(n) % l.rate);
   return sum;
+}
+
+namespace detail {
+/// The request when it had `n` positions.
+[[nodiscard]] constexpr request earlier(const request& r, std::uint64_t n) {
+  const std::uint64_t prompt = n < r.prompt.count() ? n : r.prompt.count();
+  return request(tokens(prompt), tokens(n - prompt), r.encoder);
+}
+}  // namespace detail
+
+/// The waiting rows are compressed; there were most of them just before. Exact for layers whose rates divide each
+/// other (4 and 128).
+template <class At>
+constexpr void peaks(const stored_positions&, const compressed_keys& l, const request& r, const At& at) {
+  const std::uint64_t n = r.length().value_or(0);
+  if (l.rate > 1 && n >= l.rate) at(detail::earlier(r, n - n % l.rate - 1));
 }
 
 namespace detail {

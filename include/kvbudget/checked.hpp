@@ -9,9 +9,9 @@
 
 namespace kvbudget {
 
-/// Integers that can stand for a count. `bool` and characters are not numbers here.
+/// Integers that can stand for a count. `bool` and characters are not numbers here, and 128 bits would be cut.
 template <class T>
-concept count_like = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
+concept count_like = std::integral<T> && sizeof(T) <= sizeof(std::uint64_t) && !std::same_as<T, bool> && !std::same_as<T, char> &&
                      !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t> &&
                      !std::same_as<T, wchar_t>;
 
@@ -34,7 +34,7 @@ class checked_count {
 
   template <count_like T>
   constexpr checked_count(T value) noexcept  // NOLINT(google-explicit-constructor): a count is a count
-      : value_(static_cast<std::uint64_t>(value)),
+      : value_(detail::is_negative(value) ? 0U : static_cast<std::uint64_t>(value)),
         failure_(detail::is_negative(value) ? failure::negative : failure::none) {}
 
   [[nodiscard]] static constexpr checked_count failed(failure reason) noexcept {

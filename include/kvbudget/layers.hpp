@@ -37,7 +37,7 @@ struct layer_list<First, Rest...> {
 template <class... Parts>
 layer_list(Parts...) -> layer_list<Parts...>;
 
-/// Contiguous layers of one type: std::array, std::vector, a C array.
+/// Layers of one type in a container: std::array, std::vector.
 template <class T>
 concept layer_range = requires(const T& layers) {
   layers.begin();
@@ -47,9 +47,60 @@ concept layer_range = requires(const T& layers) {
 
 namespace detail {
 
-[[nodiscard]] constexpr checked_count layer_count(std::uint64_t n) noexcept {
-  return n <= max_layers ? checked_count(n) : checked_count::failed(failure::too_many_layers);
-}
+/// How many layers there are, and each different one (some perhaps more than once).
+template <class Layers>
+struct layers_of {
+  static constexpr checked_count count(const Layers&) noexcept { return 1U; }
+  template <class Visit>
+  static constexpr void visit(const Layers& layer, const Visit& f) { f(layer); }
+};
+
+template <class First, class Second>
+struct layers_of<layer_pair<First, Second>> {
+  static constexpr checked_count count(const layer_pair<First, Second>&) noexcept { return 1U; }
+  template <class Visit>
+  static constexpr void visit(const layer_pair<First, Second>& pair, const Visit& f) {
+    layers_of<First>::visit(pair.first, f);
+    layers_of<Second>::visit(pair.second, f);
+  }
+};
+
+template <class Layer>
+struct layers_of<repeated<Layer>> {
+  static constexpr checked_count count(const repeated<Layer>& layers) noexcept {
+    return layers_of<Layer>::count(layers.layer) * layers.count;
+  }
+  template <class Visit>
+  static constexpr void visit(const repeated<Layer>& layers, const Visit& f) { layers_of<Layer>::visit(layers.layer, f); }
+};
+
+template <class First, class... Rest>
+struct layers_of<layer_list<First, Rest...>> {
+  static constexpr checked_count count(const layer_list<First, Rest...>& layers) noexcept {
+    if constexpr (sizeof...(Rest) == 0) return layers_of<First>::count(layers.first);
+    else return layers_of<First>::count(layers.first) + layers_of<layer_list<Rest...>>::count(layers.rest);
+  }
+  template <class Visit>
+  static constexpr void visit(const layer_list<First, Rest...>& layers, const Visit& f) {
+    layers_of<First>::visit(layers.first, f);
+    if constexpr (sizeof...(Rest) != 0) layers_of<layer_list<Rest...>>::visit(layers.rest, f);
+  }
+};
+
+template <layer_range Layers>
+struct layers_of<Layers> {
+  static constexpr checked_count count(const Layers& layers) noexcept {
+    std::uint64_t n = 0;
+    for (auto at = layers.begin(); at != layers.end() && n <= max_layers; ++at) ++n;
+    return n;
+  }
+  template <class Visit>
+  static constexpr void visit(const Layers& layers, const Visit& f) {
+    for (auto at = layers.begin(), before = at; at != layers.end(); before = at++) {
+      if (at == before || !(*at == *before)) layers_of<std::remove_cvref_t<decltype(*at)>>::visit(*at, f);
+    }
+  }
+};
 
 template <class Policy, class Layers, class Batch>
 struct layers_cost {
@@ -63,7 +114,7 @@ struct layers_cost {
 template <class Policy, class Layer, class Batch>
 struct layers_cost<Policy, repeated<Layer>, Batch> {
   static constexpr footprint of(const Policy& policy, const repeated<Layer>& layers, const Batch& batch) {
-    return layers_cost<Policy, Layer, Batch>::of(policy, layers.layer, batch) * layer_count(layers.count);
+    return layers_cost<Policy, Layer, Batch>::of(policy, layers.layer, batch) * layers.count;
   }
 };
 
@@ -86,13 +137,11 @@ struct layers_cost<Policy, Layers, Batch> {
 
   static constexpr footprint of(const Policy& policy, const Layers& layers, const Batch& batch) {
     footprint sum{0U, 0U, 0U};
-    std::uint64_t total = 0;
-    for (auto at = layers.begin(); at != layers.end(); ++total) {
-      if (total == max_layers) return footprint{layer_count(total + 1), 0U, 0U};
+    for (auto at = layers.begin(); at != layers.end();) {
       auto next = at;
       std::uint64_t run = 0;
       for (; next != layers.end() && *next == *at; ++next) ++run;
-      sum = sum + layers_cost<Policy, layer_type, Batch>::of(policy, *at, batch) * layer_count(run);
+      sum = sum + layers_cost<Policy, layer_type, Batch>::of(policy, *at, batch) * run;
       at = next;
     }
     return sum;
@@ -105,15 +154,13 @@ struct layers_cost<Policy, Layers, ragged_batch<Length>> {
 
   static constexpr footprint of(const Policy& policy, const Layers& layers, const ragged_batch<Length>& batch) {
     footprint sum{0U, 0U, 0U};
-    std::uint64_t total = 0;
     for (auto at = layers.begin(); at != layers.end(); ++at) {
-      if (++total > max_layers) return footprint{layer_count(total), 0U, 0U};
       bool seen = false;
       for (auto before = layers.begin(); before != at && !seen; ++before) seen = *before == *at;
       if (seen) continue;
       std::uint64_t equal = 0;
       for (auto later = at; later != layers.end(); ++later) equal += *later == *at ? 1U : 0U;
-      sum = sum + layers_cost<Policy, layer_type, ragged_batch<Length>>::of(policy, *at, batch) * layer_count(equal);
+      sum = sum + layers_cost<Policy, layer_type, ragged_batch<Length>>::of(policy, *at, batch) * equal;
     }
     return sum;
   }
@@ -134,6 +181,9 @@ concept cacheable = requires(const Policy& p, const Layers& l, const Batch& b) {
 template <class Layers, class Policy, class Batch>
   requires cacheable<Layers, Policy, Batch>
 [[nodiscard]] constexpr footprint total_footprint(const Layers& layers, const Policy& policy, const Batch& batch) {
+  if (!detail::layers_of<Layers>::count(layers).fits(max_layers)) {
+    return {checked_count::failed(failure::too_many_layers), 0U, 0U};
+  }
   using batch_type = std::remove_cvref_t<decltype(batch_under(policy, batch))>;
   return detail::layers_cost<Policy, Layers, batch_type>::of(policy, layers, batch_under(policy, batch));
 }

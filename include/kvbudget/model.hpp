@@ -40,8 +40,14 @@ class basic_model {
   /// Adds a layer. Raises model_has_more_than_65536_layers().
   void add(std::int64_t layer, const layer_type& value) {
     if (layers_.size() == max_layers) model_has_more_than_65536_layers();
-    std::size_t kind = 0;
-    while (kind < kinds_.size() && !(kinds_[kind] == value)) ++kind;
+    // The newest first, and not all of very many: a file must not be able to make this quadratic.
+    std::size_t kind = kinds_.size();
+    for (std::size_t back = 1; back <= kinds_.size() && back <= 256; ++back) {
+      if (kinds_[kinds_.size() - back] == value) {
+        kind = kinds_.size() - back;
+        break;
+      }
+    }
     if (kind == kinds_.size()) {
       kinds_.push_back(value);
       counts_.push_back(0);
@@ -50,7 +56,8 @@ class basic_model {
     layers_.push_back(placed_layer{layer, kind});
   }
 
-  /// The different layers; the cost of a cache grows with their number.
+  /// The different layers; the cost of a cache grows with their number. (Where there are more than 256 of them, some
+  /// may be equal.)
   [[nodiscard]] const std::vector<layer_type>& kinds() const noexcept { return kinds_; }
   /// How many layers are of kinds()[i].
   [[nodiscard]] std::uint64_t count(std::size_t i) const { return counts_[i]; }
@@ -67,25 +74,49 @@ using layer_part = basic_layer_part<>;
 using cache_layer = basic_cache_layer<>;
 using model = basic_model<>;
 
-/// What one layer takes. A policy that has no rule for a part of it gives failure::unsupported_layer.
+/// What one of several kinds takes. A policy that has no rule for the kind at hand gives failure::unsupported_layer.
+template <class Policy, class Batch, class... Kinds>
+[[nodiscard]] constexpr footprint allocated(const Policy& policy, const std::variant<Kinds...>& part,
+                                            const Batch& batch) {
+  return std::visit(
+      [&](const auto& p) -> footprint {
+        if constexpr (caches<Policy, std::remove_cvref_t<decltype(p)>, Batch>) {
+          return allocated(policy, p, batch);
+        } else {
+          return {0U, 0U, checked_count::failed(failure::unsupported_layer)};
+        }
+      },
+      part);
+}
+
+/// What one layer takes: the sum of its parts.
 template <class Policy, class Batch, class... Extra>
 [[nodiscard]] footprint allocated(const Policy& policy, const basic_cache_layer<Extra...>& layer, const Batch& batch) {
   footprint sum{0U, 0U, 0U};
-  for (const auto& part : layer.parts) {
-    sum = sum + std::visit(
-                    [&](const auto& p) -> footprint {
-                      if constexpr (caches<Policy, std::remove_cvref_t<decltype(p)>, Batch>) {
-                        return allocated(policy, p, batch);
-                      } else {
-                        return {0U, 0U, checked_count::failed(failure::unsupported_layer)};
-                      }
-                    },
-                    part);
-  }
+  for (const auto& part : layer.parts) sum = sum + kvbudget::allocated(policy, part, batch);
   return sum;
 }
 
 namespace detail {
+
+template <class... Kinds>
+struct layers_of<std::variant<Kinds...>> {
+  static constexpr checked_count count(const std::variant<Kinds...>&) noexcept { return 1U; }
+  template <class Visit>
+  static constexpr void visit(const std::variant<Kinds...>& part, const Visit& f) { std::visit(f, part); }
+};
+
+template <class... Extra>
+struct layers_of<basic_model<Extra...>> {
+  static checked_count count(const basic_model<Extra...>& m) noexcept { return m.layers().size(); }
+  template <class Visit>
+  static void visit(const basic_model<Extra...>& m, const Visit& f) {
+    for (const auto& kind : m.kinds()) {
+      for (const auto& part : kind.parts) std::visit(f, part);
+    }
+  }
+};
+
 template <class Policy, class... Extra, class Batch>
 struct layers_cost<Policy, basic_model<Extra...>, Batch> {
   static footprint of(const Policy& policy, const basic_model<Extra...>& m, const Batch& batch) {

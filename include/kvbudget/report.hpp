@@ -11,21 +11,27 @@
 #include <kvbudget/spelling.hpp>
 #include <kvbudget/version.hpp>
 
-/// "{}" prints the exact number and B; "{:g}" GiB and "{:G}" GB of two digits, "{:.3g}" of three.
+/// "{}" prints the exact number and B; "{:g}" GiB and "{:G}" GB of two digits, "{:.3g}" of three. An alignment and a
+/// width may stand before: "{:>12}", "{:<10.1g}".
 template <>
 struct fmt::formatter<kvbudget::bytes> {
-  char unit = 'B';
+  char align = '>';
+  unsigned width = 0;
   unsigned digits = 2;
+  char unit = 'B';
 
   constexpr auto parse(fmt::format_parse_context& context) {
     auto at = context.begin();
     const auto end = context.end();
-    if (at != end && *at == '.') {
-      digits = 0;
-      for (++at; at != end && *at >= '0' && *at <= '9' && digits < 100; ++at) {
-        digits = digits * 10 + static_cast<unsigned>(*at - '0');
-      }
-    }
+    const auto number = [&](unsigned otherwise) {
+      if (at == end || *at < '0' || *at > '9') return otherwise;
+      unsigned n = 0;
+      while (at != end && *at >= '0' && *at <= '9' && n < 1000) n = n * 10 + static_cast<unsigned>(*at++ - '0');
+      return n;
+    };
+    if (at != end && (*at == '<' || *at == '>')) align = *at++;
+    width = number(0);
+    if (at != end && *at == '.') digits = number((++at, 2U));
     if (at != end && (*at == 'g' || *at == 'G' || *at == 'B')) unit = *at++;
     if (at != end && *at != '}') throw fmt::format_error("kvbudget::bytes knows B, g (GiB) and G (GB)");
     return at;
@@ -33,9 +39,11 @@ struct fmt::formatter<kvbudget::bytes> {
 
   template <class Context>
   auto format(const kvbudget::bytes& amount, Context& context) const {
-    if (unit == 'g') return fmt::format_to(context.out(), "{} GiB", kvbudget::to_gib(amount, digits));
-    if (unit == 'G') return fmt::format_to(context.out(), "{} GB", kvbudget::to_gb(amount, digits));
-    return fmt::format_to(context.out(), "{} B", amount.count());
+    const std::string text = unit == 'g'   ? kvbudget::to_gib(amount, digits) + " GiB"
+                             : unit == 'G' ? kvbudget::to_gb(amount, digits) + " GB"
+                                           : std::to_string(amount.count()) + " B";
+    if (align == '<') return fmt::format_to(context.out(), "{:<{}}", text, width);
+    return fmt::format_to(context.out(), "{:>{}}", text, width);
   }
 };
 
@@ -279,7 +287,7 @@ struct quantity_row {
     line("for cache", detail::in_all_units(b.device.available_for_cache()) + "  (computed)");
     if (b.has_workload) {
       line("total", detail::in_all_units(bytes(b.device.used(b.cache_bytes))));
-      line("verdict", std::string(b.fits ? "fits" : "does not fit") + ": " + b.binding);
+      line("verdict", b.fits ? "fits" : "does not fit: " + b.binding);
     } else if (!b.fits) {
       line("verdict", "does not fit: " + b.binding);
     }

@@ -28,7 +28,7 @@ struct capacity {
   result.fits = device.holds(result.cache_bytes);
   if (alone_too_large) result.binding = "weights and overhead alone exceed the device";
   else if (!result.fits) result.binding = "the cache does not fit beside weights and overhead";
-  else result.binding = w ? "nothing: all of it fits" : "no workload was given";
+  else result.binding = w ? "nothing binds" : "no workload was given";
   if (!e.peak_bytes) return result;
 
   const std::uint64_t available = device.available_for_cache().count();

@@ -42,7 +42,11 @@ inline std::string shown(const json& value) {
   std::string text = flat ? value.dump(-1, ' ', false, json::error_handler_t::replace)
                           : std::string(value.is_array() ? "an array of " : "an object of ") +
                                 std::to_string(value.size()) + " entries";
-  if (text.size() > 80) text = text.substr(0, 77) + "...";
+  if (text.size() > 80) {
+    std::size_t end = 77;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;  // no half of a character
+    text = text.substr(0, end) + "...";
+  }
   return text;
 }
 
@@ -80,6 +84,10 @@ inline std::string with_spelled_non_finite_numbers(std::string_view text) {
 /// Parses `text`. Throws config_error with the position when it is not JSON.
 inline document parse_document(std::string_view text, std::string file) {
   if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
+  if (text.find('\0') != text.npos) {  // which the parser would take for the end
+    throw config_error({std::move(file), "", ""}, "not valid JSON (a zero byte)",
+                       "a JSON document as Python's json module reads it");
+  }
   std::string spelled;
   if (text.find("Infinity") != text.npos || text.find("NaN") != text.npos) {
     spelled = detail::with_spelled_non_finite_numbers(text);
@@ -97,8 +105,13 @@ inline document parse_document(std::string_view text, std::string file) {
 inline document read_document(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::string text;
-  if (stream) text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-  if (!stream || stream.bad()) throw config_error({path, "", ""}, "cannot be read", "a readable file");
+  bool read = static_cast<bool>(stream);
+  try {
+    if (read) text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  } catch (const std::ios_base::failure&) {  // a folder opens like a file
+    read = false;
+  }
+  if (!read || stream.bad()) throw config_error({path, "", ""}, "cannot be read", "a readable file");
   return parse_document(text, path);
 }
 

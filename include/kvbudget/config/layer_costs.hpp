@@ -45,7 +45,7 @@ void add_costs(evaluation& e, const transformers::cached_model& m, const Policy&
     e.layers.push_back(layer_bytes{placed.layer, kind, cost.k.value(), cost.v.value(), cost.other.value()});
   }
   e.peak_bytes = [layers = m.layers, policy, batch_of](const workload& asked) {
-    return total_footprint(layers, policy, peak_batch(policy, batch_of(asked))).total();
+    return peak_total(layers, policy, batch_of(asked));
   };
 }
 

@@ -48,7 +48,8 @@ inline constexpr option_alias option_aliases[] = {
 
 namespace detail {
 
-[[nodiscard]] inline storage_type cache_type(const config::settings_reader& in, std::string_view option, storage_type otherwise) {
+[[nodiscard]] inline storage_type cache_type(const config::settings_reader& in, std::string_view option,
+                                             storage_type otherwise) {
   const auto name = in.string(option);
   if (!name) return otherwise;
   std::string known;
@@ -60,7 +61,8 @@ namespace detail {
   in.fail(option, config::json(*name), "no cache type of llama.cpp", "one of " + known);
 }
 
-[[nodiscard]] inline std::int32_t integer(const config::settings_reader& in, std::string_view option, std::int32_t otherwise) {
+[[nodiscard]] inline std::int32_t integer(const config::settings_reader& in, std::string_view option,
+                                          std::int32_t otherwise) {
   const config::json* const value = in.find(option);
   if (value == nullptr) return otherwise;
   if (value->is_number_integer() && !(value->is_number_unsigned() && value->get<std::uint64_t>() > 0x7fff'ffffU)) {
@@ -122,7 +124,9 @@ namespace detail {
     s.flash_attn = flash->get<bool>() ? flash_attention::on : flash_attention::off;
   } else {
     const std::string word = in.word("flash_attn", "auto", {"auto", "on", "off"});
-    s.flash_attn = word == "auto" ? flash_attention::automatic : word == "on" ? flash_attention::on : flash_attention::off;
+    s.flash_attn = word == "auto" ? flash_attention::automatic
+                   : word == "on" ? flash_attention::on
+                                  : flash_attention::off;
   }
   s.kv_unified = in.boolean("kv_unified").value_or(s.kv_unified);
   s.swa_full = in.boolean("swa_full").value_or(s.swa_full);
@@ -211,7 +215,8 @@ namespace detail {
              std::to_string(s.devices) + ")";
     case refusal_reason::split_mode_tensor_unsupported:
       return "LLAMA_SPLIT_MODE_TENSOR not implemented for architecture '" + std::string(h.architecture->name) + "'";
-    case refusal_reason::split_mode_tensor_needs_flash_attn: return "SPLIT_MODE_TENSOR requires flash_attn to be enabled";
+    case refusal_reason::split_mode_tensor_needs_flash_attn:
+      return "SPLIT_MODE_TENSOR requires flash_attn to be enabled";
     case refusal_reason::split_mode_tensor_not_computed: return "split_mode tensor is not computed";
     case refusal_reason::needs_target_context:
       return "architecture '" + std::string(h.architecture->name) + "' requires ctx_other to be set";
@@ -250,7 +255,8 @@ inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan
     const std::uint32_t d = i == 0 ? p.cpu : i - 1;
     for (const pool& b : p.pools) {
       if (b.device != d || pool_name != b.name) continue;
-      lines.push_back(prefix + ": " + right_aligned(device_name(p, d), 10) + what + buffer_mib(b.size().count()) + " MiB");
+      lines.push_back(prefix + ": " + right_aligned(device_name(p, d), 10) + what + buffer_mib(b.size().count()) +
+                      " MiB");
     }
   }
 }
@@ -263,8 +269,10 @@ inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan
   using detail::mib;
   std::vector<std::string> lines;
   if (p.refused) return lines;
-  const auto number = [](std::uint64_t n, std::size_t width) { return detail::right_aligned(std::to_string(n), width); };
-  constexpr const char* flash_names[] = {"auto", "enabled", "disabled"};
+  const auto number = [](std::uint64_t n, std::size_t width) {
+    return detail::right_aligned(std::to_string(n), width);
+  };
+  const std::string flash_names[] = {"auto", "enabled", "disabled"};
   flash_attention flash = h.architecture->flash_attn ? s.flash_attn : flash_attention::off;
   if (flash == flash_attention::automatic && detail::is_quantized(s.type_v)) flash = flash_attention::on;
   lines.push_back("llama_context: n_seq_max             = " + std::to_string(p.n_seq_max));
@@ -273,7 +281,7 @@ inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan
   lines.push_back("llama_context: n_batch               = " + std::to_string(p.n_batch));
   lines.push_back("llama_context: n_ubatch              = " + std::to_string(p.n_ubatch));
   lines.push_back("llama_context: causal_attn           = " + std::to_string(h.causal_attn ? 1 : 0));
-  lines.push_back("llama_context: flash_attn            = " + std::string(flash_names[static_cast<std::size_t>(flash)]));
+  lines.push_back("llama_context: flash_attn            = " + flash_names[static_cast<std::size_t>(flash)]);
   lines.push_back("llama_context: kv_unified            = " + std::string(s.kv_unified ? "true" : "false"));
   lines.push_back("llama_context: n_rs_seq              = " + std::to_string(p.n_rs_seq));
   if (p.n_ctx_seq < h.n_ctx_train) {
@@ -290,10 +298,10 @@ inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan
     if (name == "swa") lines.push_back("llama_kv_cache_iswa: creating     SWA KV cache, size = " + cells);
     if (name == "indexer") lines.push_back("llama_kv_cache: creating indexer KV cache, size = " + cells);
     detail::add_buffer_lines(lines, p, name, "llama_kv_cache", " KV buffer size = ");
-    lines.push_back("llama_kv_cache: size = " + mib(c.k_bytes + c.v_bytes, 7) + " MiB (" + number(c.cells, 6) + " cells, " +
-                    number(c.layers, 3) + " layers, " + number(p.n_seq_max, 2) + "/" + std::to_string(c.n_stream) +
-                    " seqs), K (" + type_name(s.type_k) + "): " + mib(c.k_bytes, 7) + " MiB, V (" + type_name(s.type_v) +
-                    "): " + mib(c.v_bytes, 7) + " MiB");
+    lines.push_back("llama_kv_cache: size = " + mib(c.k_bytes + c.v_bytes, 7) + " MiB (" + number(c.cells, 6) +
+                    " cells, " + number(c.layers, 3) + " layers, " + number(p.n_seq_max, 2) + "/" +
+                    std::to_string(c.n_stream) + " seqs), K (" + type_name(s.type_k) + "): " + mib(c.k_bytes, 7) +
+                    " MiB, V (" + type_name(s.type_v) + "): " + mib(c.v_bytes, 7) + " MiB");
   }
   for (const compressor_plan& c : p.compressors) {
     lines.push_back("llama_dsv4_comp_state: " + std::string(c.name) + " ratio = " + std::to_string(c.ratio) +
@@ -389,6 +397,11 @@ inline void fill_figures(config::evaluation& e, const hparams& h, const settings
   e.engine = "llama.cpp";
   e.version = measured_version;
   e.settings = to_json(s);
+  if (const auto version = options.find("version");
+      version != options.end() && version->is_string() &&
+      version->get_ref<const std::string&>().find("0.5.0-dev") == std::string::npos) {
+    e.notes.push_back("answered by the rules of llama.cpp " + std::string(measured_version));
+  }
   hparams h;
   if (const auto gguf = gguf_architecture(config::node(d))) {
     h = load_hparams(read_gguf_metadata(d));

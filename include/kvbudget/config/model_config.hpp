@@ -202,13 +202,9 @@ class model_config {
     own_defaults_apply_ = missing || row_->merges_text_defaults;
     row_ = text_row;
     if (!missing) {
-      if (const auto own = text_.string("model_type")) {
-        std::string_view own_type = *own;
-        for (const renamed_model_type& r : renamed_model_types) {
-          if (r.published == own_type) own_type = r.model_type;
-        }
-        if (const auto* const own_row = find_model_type(own_type); own_row != nullptr && own_row->text_field == nullptr)
-          row_ = own_row;
+      if (const auto own = text_.string("model_type")) {  // the class that reads it, where it says one
+        const auto* const own_row = known(text_, *own);
+        if (own_row->text_field == nullptr) row_ = own_row;
       }
     }
   }

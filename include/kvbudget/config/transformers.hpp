@@ -184,12 +184,17 @@ auto with_policy(const settings& s, const Body& body) {
 }
 
 /// Why these settings do not run with this model; empty when they do.
-[[nodiscard]] inline std::string refusal_of(const cached_model& m, const settings& s) {
+[[nodiscard]] inline std::string refusal_of(const cached_model& m, const settings& s, const uniform_batch& batch) {
   if (s.cache == cache_kind::static_ && !m.has_static_cache) {
     return "model type " + m.model_type + " has no static cache";
   }
   if (s.cache == cache_kind::quantized && !m.all_full) {
     return "a quantized cache wants full attention in every layer";
+  }
+  const static_cache reserved{tokens(s.max_cache_len), tokens(s.cross_max_cache_len)};
+  if (s.cache == cache_kind::static_ &&
+      total_footprint(m.layers, reserved, batch).total().reason() == failure::exceeds_reservation) {
+    return "the request is longer than max_cache_len " + std::to_string(s.max_cache_len);
   }
   return {};
 }
@@ -247,16 +252,17 @@ auto with_policy(const settings& s, const Body& body) {
   e.settings = resolved(s, m);
   e.notes = s.notes;
   config::describe(e, m);
-  e.refusal = refusal_of(m, s);
+  const uniform_batch batch = batch_of(d, m, s);
+  e.refusal = refusal_of(m, s, batch);
   if (!e.refusal.empty()) {
     e.figures["error"] = e.refusal;
     return e;
   }
-  const uniform_batch batch = batch_of(d, m, s);
   const config::workload work{s.seq_len, s.decode_steps, s.batch, {}};
   with_policy(s, [&](const auto& policy) { config::add_costs(e, m, policy, work, batch.each.encoder); });
   if (s.cache == cache_kind::dynamic) config::add_linear_costs(e, m);
-  if (m.pairs_empty_cross_cache && s.cache == cache_kind::dynamic && !s.created_by_generate) {
+  if (m.pairs_empty_cross_cache && batch.each.encoder == tokens() && s.cache == cache_kind::dynamic &&
+      !s.created_by_generate) {
     detail::add_empty_cross_layers(e);
   }
   e.figures["total_bytes"] = e.total_bytes;

@@ -96,7 +96,8 @@ class quantization_reader {
   void read_compressed_tensors(const json& q) {
     std::string method = cased(word(q, "quant_method"), false);
     if (method == "compressed_tensors") method = "compressed-tensors";
-    if (method == "compressed-tensors" && member(q, "kv_cache_scheme") != nullptr) m_.model.checkpoint_fp8_attention = true;
+    if (method == "compressed-tensors" && member(q, "kv_cache_scheme") != nullptr)
+      m_.model.checkpoint_fp8_attention = true;
   }
 
   owned_model& m_;
@@ -129,10 +130,10 @@ inline std::string fixed(double value, int digits) {
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
   return std::string(buffer, result.ptr);
 }
-/// utils/mem_utils.py:format_gib, a rounded number in Python's short form: 10.0, 9.96.
-inline std::string gib_text(std::uint64_t bytes) {
+/// utils/mem_utils.py:format_gib, a rounded number in Python's short form: 10.0, 9.96. Before 0.15 always two digits.
+inline std::string gib_text(std::uint64_t bytes, const version& v) {
   std::string text = fixed(static_cast<double>(bytes) / static_cast<double>(gib), 2);
-  if (text.back() == '0') text.pop_back();
+  if (text.back() == '0' && v >= version{0, 15, 0}) text.pop_back();
   return text;
 }
 
@@ -147,13 +148,15 @@ inline std::string printed_capacity(const cache_plan& p, const version& v) {
 }
 
 /// Why the plan does not run, in vLLM's terms.
-inline std::string refusal_text(const cache_plan& p) {
+inline std::string refusal_text(const cache_plan& p, const version& v) {
   if (p.reason != refusal::memory_too_small) return text(p.reason);
   for (const stage_plan& stage : p.stages) {
     if (stage.fits) continue;
-    std::string line = "To serve at least one request with the model's max seq len (" + std::to_string(p.max_model_len) +
-                       "), (" + gib_text(stage.request_bytes) + " GiB KV cache is needed, which is larger than the "
-                       "available KV cache memory (" + gib_text(stage.usable_bytes) + " GiB).";
+    std::string line = "To serve at least one request with the model's max seq len (" +
+                       std::to_string(p.max_model_len) + "), (" + gib_text(stage.request_bytes, v) +
+                       " GiB KV cache is needed, which is larger than the "
+                       "available KV cache memory (" +
+                       gib_text(stage.usable_bytes, v) + " GiB).";
     if (stage.estimated_max_model_len > 0) {
       line += " Based on the available memory, the estimated maximum model length is " +
               std::to_string(stage.estimated_max_model_len) + ".";
@@ -175,7 +178,8 @@ inline json groups_json(const cache_plan& p, std::size_t stage) {
                     {"blocks_per_request", blocks},
                     {"group_bytes_per_block", shape.bytes_per_block},
                     {"spec",
-                     {{"type", family.uniform_type ? "UniformTypeKVCacheSpecs" : spec_kind_names[static_cast<std::size_t>(spec.kind)]},
+                     {{"type", family.uniform_type ? "UniformTypeKVCacheSpecs"
+                                                   : spec_kind_names[static_cast<std::size_t>(spec.kind)]},
                       {"block_size", spec.block_size},
                       {"page_size_bytes", family.uniform_type && shape.num_layers == 0
                                               ? shape_of_group(p.groups, family, j).page_size_bytes
@@ -211,7 +215,9 @@ inline json figures_json(const cache_plan& p, const version& v) {
     f["scheduler_block_size"] = p.scheduler_block_size;
     f["hash_block_size"] = p.hash_block_size;
     f["kv_tp_replicas"] = p.kv_tp_replicas;
-    if (stages && !refused) {
+    // A list for every stage, unless that is out of proportion: then the whole model's, as in a refusal.
+    constexpr std::uint64_t most_listed = std::uint64_t{1} << 16U;
+    if (stages && !refused && p.groups.size() <= most_listed / p.stages.size()) {
       json list = json::array();
       for (std::size_t s = 0; s < p.stages.size(); ++s) list.push_back(groups_json(p, s));
       f["groups"] = std::move(list);
@@ -221,23 +227,26 @@ inline json figures_json(const cache_plan& p, const version& v) {
   }
   f["kv_cache_layout"] = kv_cache_layout_names[static_cast<std::size_t>(p.resolved.layout)];
   json backends = json::array();
-  for (const attention_backend b : p.resolved.backends) backends.push_back(attention_backend_names[static_cast<std::size_t>(b)]);
+  for (const attention_backend b : p.resolved.backends)
+    backends.push_back(attention_backend_names[static_cast<std::size_t>(b)]);
   f["attention_backends"] = std::move(backends);
   if (refused) {
-    f["error"] = refusal_text(p);
+    f["error"] = refusal_text(p, v);
     if (p.reason == refusal::memory_too_small || p.reason == refusal::no_available_memory) {
       f["estimated_max_model_len"] = p.estimated_max_model_len;
     }
-    return f;
+    if (p.stages.empty()) return f;
   }
   if (p.auto_fitted) f["auto_fit_max_model_len"] = p.max_model_len;
   if (!p.memory_is_known) return f;
+  // What the memory would hold is known beside a refusal too; the line is printed only when the engine comes that far,
+  // as the engine of 0.8 and before did.
   f["num_blocks"] = p.num_blocks;
   if (p.stages.empty()) return f;
   f["tokens"] = p.tokens;
   f["max_concurrency"] = p.max_concurrency;
-  f["printed"] = printed_capacity(p, v);
   f["allocated_bytes"] = per_stage(&stage_plan::allocated_bytes);
+  if (!refused || v < version{0, 8, 0}) f["printed"] = printed_capacity(p, v);
   return f;
 }
 
@@ -245,8 +254,10 @@ inline json figures_json(const cache_plan& p, const version& v) {
 inline json settings_json(const problem& q, const cache_plan& p) {
   const settings& s = q.settings.settings;
   const resolved_settings& r = p.resolved;
-  json j = {{"version", std::to_string(s.version.major) + "." + std::to_string(s.version.minor) + "." + std::to_string(s.version.patch)},
-            {"device", "sm" + std::to_string(s.device.major) + std::to_string(s.device.minor) + " " + std::to_string(s.device.memory_gib) + "GB"},
+  json j = {{"version", std::to_string(s.version.major) + "." + std::to_string(s.version.minor) + "." +
+                            std::to_string(s.version.patch)},
+            {"device", "sm" + std::to_string(s.device.major) + std::to_string(s.device.minor) + " " +
+                           std::to_string(s.device.memory_gib) + "GB"},
             {"max_model_len", p.max_model_len},
             {"max_num_batched_tokens", r.max_num_batched_tokens},
             {"max_num_seqs", r.max_num_seqs},
@@ -263,7 +274,8 @@ inline json settings_json(const problem& q, const cache_plan& p) {
   if (s.available_memory) j["available_memory"] = *s.available_memory;
   if (s.num_gpu_blocks_override) j["num_gpu_blocks_override"] = *s.num_gpu_blocks_override;
   if (q.model.model.is_hybrid || q.model.model.is_attention_free) j["mamba_block_size"] = r.mamba_block_size;
-  if (s.backend != attention_backend::none) j["attention_backend"] = attention_backend_names[static_cast<std::size_t>(s.backend)];
+  if (s.backend != attention_backend::none)
+    j["attention_backend"] = attention_backend_names[static_cast<std::size_t>(s.backend)];
   if (s.speculative_method != speculative_method::none) {
     j["speculative_config"] = {{"method", speculative_method_names[static_cast<std::size_t>(s.speculative_method)]},
                                {"num_speculative_tokens", s.num_speculative_tokens}};
@@ -275,8 +287,10 @@ inline std::string attention_name(const owned_model& m) {
   bool recurrent = false, latent = false, windows = false, full = false;
   for (const layer_class& c : m.classes) {
     recurrent = recurrent || c.role == layer_role::recurrent;
-    latent = latent || c.role == layer_role::mla || c.role == layer_role::sparse_mla || c.role == layer_role::deepseek_v4_mla;
-    const bool ordinary = c.role == layer_role::attention || c.role == layer_role::chunked_attention || c.role == layer_role::diffkv_attention;
+    latent = latent || c.role == layer_role::mla || c.role == layer_role::sparse_mla ||
+             c.role == layer_role::deepseek_v4_mla;
+    const bool ordinary = c.role == layer_role::attention || c.role == layer_role::chunked_attention ||
+                          c.role == layer_role::diffkv_attention;
     windows = windows || (ordinary && c.window != 0);
     full = full || (ordinary && c.window == 0);
   }
@@ -320,9 +334,12 @@ inline std::vector<std::string> explain(const problem& q, const cache_plan& p) {
       say(groups + " (a chunk of " + std::to_string(spec.attention_chunk_size) + " tokens, and " +
           std::to_string(r.max_in_flight_tokens) + " in flight)");
     } else if (spec.kind == spec_kind::mamba) {
-      say(groups + (r.mamba_align ? " (the state, and the last one at a block boundary for prefix caching" : " (the state") +
+      say(groups +
+          (r.mamba_align ? " (the state, and the last one at a block boundary for prefix caching" : " (the state") +
           (spec.num_prefill_checkpoint_blocks != 0 && r.mamba_align ? ", and a checkpoint of the prefill" : "") +
-          (spec.num_speculative_blocks != 0 ? ", and one for each of " + std::to_string(spec.num_speculative_blocks) + " draft tokens" : "") +
+          (spec.num_speculative_blocks != 0
+               ? ", and one for each of " + std::to_string(spec.num_speculative_blocks) + " draft tokens"
+               : "") +
           ")");
     } else {
       say(groups);
@@ -345,10 +362,12 @@ inline std::vector<std::string> explain(const problem& q, const cache_plan& p) {
     say("blocks hold " + std::to_string(r.block_size) + " tokens so that an attention page holds a recurrent state");
   }
   if (r.skip_page_size_padded != 0) {
-    say("blocks of quantized layers hold " + std::to_string(r.block_size) + " tokens so that their page holds an unquantized kernel block");
+    say("blocks of quantized layers hold " + std::to_string(r.block_size) +
+        " tokens so that their page holds an unquantized kernel block");
   }
   if (p.cache_hit_alignment != 0) {
-    say("prefixes are reused in multiples of " + std::to_string(p.cache_hit_alignment) + " tokens; shorter ones never are");
+    say("prefixes are reused in multiples of " + std::to_string(p.cache_hit_alignment) +
+        " tokens; shorter ones never are");
   }
   if (p.kv_tp_replicas > 1) {
     say("every one of " + std::to_string(p.kv_tp_replicas) + " tensor-parallel ranks holds the same latents");
@@ -356,8 +375,24 @@ inline std::vector<std::string> explain(const problem& q, const cache_plan& p) {
   return notes;
 }
 
-/// What one request of max_model_len tokens holds in every layer, on one rank. Layer -1: padding layers and the parts of
-/// blocks that a group narrower than the widest leaves empty.
+/// Bytes a token adds on one rank of every stage, where every group grows with every token; and what a request takes
+/// for its states whatever its length.
+inline void set_curve(config::evaluation& e, const problem& q, const cache_plan& p) {
+  checked_count unit = 0U, per_token = 0U, states = 0U;
+  for (const stage_plan& stage : p.stages) unit += stage.bytes_per_block;
+  bool linear = q.settings.settings.decode_context_parallel_size == 1;
+  for (const group_family& family : p.groups.families) {
+    const kv_cache_spec& spec = p.groups.specs[p.groups.members[family.first_member].spec].spec;
+    if (spec.kind == spec_kind::mamba) states += unit * family.count * blocks_per_request(p.groups, family, p.limits);
+    linear = linear && spec.is_full() && unit.value() % spec.block_size == 0;
+    if (linear) per_token += unit / spec.block_size * family.count;
+  }
+  if (linear) e.bytes_per_token = per_token.value();
+  e.state_bytes_per_sequence = states.value();
+}
+
+/// What one request of max_model_len tokens holds in every layer, on one rank. Layer -1: padding layers and the parts
+/// of blocks that a group narrower than the widest leaves empty.
 inline std::vector<config::layer_bytes> layers_of_request(const problem& q, const cache_plan& p) {
   std::vector<config::layer_bytes> list;
   const skip_layers skip = get_skip_layers(q.model.model, q.settings.view(), p.resolved);
@@ -376,8 +411,10 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
     const std::uint64_t row = spec.num_heads * (spec.head_size + spec.head_size_v) * spec.element_bytes;
     const bool kv = spec.is_attention() && spec.cache_role == 0 && spec.num_heads * spec.cell_bytes == row;
     if (kv) {
-      const std::uint64_t k = (spec.unpadded_page_size_bytes() / (spec.head_size + spec.head_size_v) * spec.head_size * blocks).value();
-      const std::uint64_t v = (spec.unpadded_page_size_bytes() / (spec.head_size + spec.head_size_v) * spec.head_size_v * blocks).value();
+      const std::uint64_t k =
+          (spec.unpadded_page_size_bytes() / (spec.head_size + spec.head_size_v) * spec.head_size * blocks).value();
+      const std::uint64_t v =
+          (spec.unpadded_page_size_bytes() / (spec.head_size + spec.head_size_v) * spec.head_size_v * blocks).value();
       bytes.k_bytes = k;
       bytes.v_bytes = v;
       bytes.other_bytes = all - k - v;
@@ -394,7 +431,8 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
 }  // namespace detail
 
 /// Reads model and settings. Throws config_error, usage_error or engine_refusal.
-[[nodiscard]] inline problem read_problem(const config::document& config, const json* hf_quant_config, const json& settings) {
+[[nodiscard]] inline problem read_problem(const config::document& config, const json* hf_quant_config,
+                                          const json& settings) {
   problem q;
   q.settings = read_settings(settings);
   vllm::settings& s = q.settings.settings;
@@ -413,11 +451,13 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
   detail::quantization_reader(root, fields.text(), hf_quant_config, q.model);
   q.model.model.dtype = detail::model_dtype(fields, q.settings.dtype);
   q.model_type = fields.model_type();
-  s.num_nextn_predict_layers = q.model_type.rfind("mimo_v2", 0) == 0 ? 1 : fields.count_or("num_nextn_predict_layers", 1);
+  s.num_nextn_predict_layers =
+      q.model_type.rfind("mimo_v2", 0) == 0 ? 1 : fields.count_or("num_nextn_predict_layers", 1);
   s.num_speculative_tokens = q.settings.num_speculative_tokens.value_or(0);
   if (s.speculative_method != speculative_method::none && !q.settings.num_speculative_tokens) {
     // Multi-token prediction predicts with as many modules as the checkpoint has.
-    const std::uint32_t modules = fields.count_or("mtp_num_hidden_layers", fields.count_or("num_nextn_predict_layers", 0));
+    const std::uint32_t modules =
+        fields.count_or("mtp_num_hidden_layers", fields.count_or("num_nextn_predict_layers", 0));
     if (s.speculative_method != speculative_method::mtp || modules == 0) {
       throw usage_error({"", "speculative_config", ""}, "num_speculative_tokens is not given", "a number of tokens");
     }
@@ -432,7 +472,8 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
 ///
 /// Throws config_error for configs that make no sense or whose architecture is not known here, usage_error for unknown
 /// options or values.
-[[nodiscard]] inline config::evaluation evaluate(const config::document& config, const json* hf_quant_config, const json& settings) {
+[[nodiscard]] inline config::evaluation evaluate(const config::document& config, const json* hf_quant_config,
+                                                 const json& settings) {
   config::evaluation e;
   e.engine = "vllm";
   problem q;
@@ -470,9 +511,11 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
     const std::uint64_t size = (checked_count(unit) * blocks).value();
     e.total_bytes = (checked_count(e.total_bytes) + checked_count(size) * tp).value();
     for (std::uint32_t rank = 0; rank < tp; ++rank) {
-      e.pools.push_back(config::pool_bytes{sized ? "kv_cache_blocks" : "blocks_of_one_request", stage * tp + rank, unit, blocks, size});
+      e.pools.push_back(config::pool_bytes{sized ? "kv_cache_blocks" : "blocks_of_one_request", stage * tp + rank, unit,
+                                           blocks, size});
     }
   }
+  detail::set_curve(e, q, p);
   e.layers = detail::layers_of_request(q, p);
   e.notes.push_back("layers list what one request of max_model_len holds on one rank; groups share the pool's blocks");
   return e;

@@ -102,13 +102,12 @@ template <class Layer>
 
 // ---- StaticCache ---------------------------------------------------------------------------------------------------
 
-[[nodiscard]] constexpr checked_count positions(const static_cache& c, const full_attention&, const request&) noexcept {
-  return c.max_cache_len.count();
-}
-[[nodiscard]] constexpr checked_count positions(const static_cache& c, const mla_attention&, const request&) noexcept {
-  return c.max_cache_len.count();
-}
-[[nodiscard]] constexpr checked_count positions(const static_cache& c, const index_keys&, const request&) noexcept {
+/// A layer that keeps every position has no place for one more than was reserved (StaticLayer.update).
+template <class Layer>
+  requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> ||
+           std::same_as<Layer, index_keys>)
+[[nodiscard]] constexpr checked_count positions(const static_cache& c, const Layer&, const request& r) noexcept {
+  if (!r.length().fits(c.max_cache_len.count())) return checked_count::failed(failure::exceeds_reservation);
   return c.max_cache_len.count();
 }
 [[nodiscard]] constexpr checked_count positions(const static_cache& c, const sliding_window_attention& l,
@@ -231,18 +230,35 @@ struct quantized_split {
           detail::quantized_rows(c, l.v, n, b.sequences, c.axis_value), 0U};
 }
 
-/// The residual can empty at a length, so the most is taken either there or just before.
-[[nodiscard]] constexpr uniform_batch peak_batch(const quantized_cache& c, const uniform_batch& b) noexcept {
-  if (c.backend == quantization_backend::fp8 || c.residual_length <= 1) return b;
+// ---- Where bytes shrink as a sequence grows -------------------------------------------------------------------------
+
+/// The residual empties; it was fullest just before.
+template <class At>
+constexpr void peaks(const quantized_cache& c, const full_attention&, const request& r, const At& at) {
   const std::uint64_t flush = c.residual_length;
-  const std::uint64_t generated = b.each.generated.count();
-  if (generated < flush) return b;
-  const request full_residual(b.each.prompt, tokens(generated - generated % flush - 1), b.each.encoder);
-  const uniform_batch before{full_residual, b.sequences};
-  // Which of the two takes more does not depend on K or V being counted; any row of the cache's type decides.
-  const full_attention probe{{1, c.q_group_size, f16}, {1, c.q_group_size, f16}};
-  const checked_count here = allocated(c, probe, b).total();
-  return allocated(c, probe, before).total().fits(here.value_or(~std::uint64_t{0})) ? b : before;
+  const std::uint64_t generated = r.generated.count();
+  if (c.backend == quantization_backend::fp8 || flush <= 1 || generated < flush) return;
+  at(request(r.prompt, tokens(generated - generated % flush - 1), r.encoder));
+}
+
+template <class At>
+constexpr void peaks(dynamic_cache, const compressed_keys& l, const request& r, const At& at) {
+  peaks(stored_positions{}, l, r, at);
+}
+
+/// A prompt longer than the window is let go with the first step.
+template <class Layer, class At>
+  requires(std::same_as<Layer, sliding_window_attention> || std::same_as<Layer, chunked_local_attention> ||
+           std::same_as<Layer, ring_buffer_attention>)
+constexpr void peaks(dynamic_cache_storage, const Layer&, const request& r, const At& at) {
+  if (r.generated.count() != 0) at(request(r.prompt, tokens(), r.encoder));
+}
+template <class At>
+constexpr void peaks(dynamic_cache_storage, const compressed_keys& l, const request& r, const At& at) {
+  const std::uint64_t n = r.length().value_or(0);
+  if (r.generated.count() == 0) return;
+  at(request(r.prompt, tokens(), r.encoder));
+  if (l.rate > 1 && n - n % l.rate > r.prompt.count()) at(kvbudget::detail::earlier(r, n - n % l.rate));
 }
 
 /// The cache classes above.

@@ -208,7 +208,8 @@ class hf_source {
     for (std::size_t i = 0; i < row->aliases_size; ++i) {  // the class stores it under `key`, the file says its alias
       const families::attribute_alias& alias = families::attribute_aliases[row->aliases_begin + i];
       if (key != families::field_names[alias.field]) continue;
-      if (const auto at = object.find(families::field_names[alias.attribute]); at != object.end()) return {&where, &*at};
+      const auto at = object.find(families::field_names[alias.attribute]);
+      if (at != object.end()) return {&where, &*at};
     }
     return {};
   }

@@ -217,7 +217,10 @@ class attention_rows {
     }
     if (type_ == "hy_v4" || type_ == "hy_v4_vl_text") return i == 0 || (i - 1) % 4 == 0;
     if (const auto pattern = c_->field("index_topk_pattern")) {
-      if (pattern->value().is_array()) return is_full(pattern->child(i));
+      if (pattern->value().is_array()) {
+        if (pattern->value().size() < n) pattern->fail("shorter than num_hidden_layers", "one entry a layer");
+        return is_full(pattern->child(i));
+      }
       if (!pattern->value().is_string()) pattern->fail("not a string", "a pattern of F and S");
       const auto& text = pattern->value().get_ref<const std::string&>();
       if (text.size() < n) pattern->fail("shorter than num_hidden_layers", "one letter a layer");

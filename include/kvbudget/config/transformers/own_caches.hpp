@@ -13,7 +13,7 @@ namespace detail {
 /// Types that return no cache, or none that their config determines.
 inline constexpr std::string_view types_without_cache[] = {"openai-gpt", "xlm", "gemma4_assistant",
                                                            "gemma4_unified_assistant", "muse_glimmer_assistant",
-                                                           "blt", "pi0", "vits"};
+                                                           "blt", "vits", "fastspeech2_conformer_with_hifigan"};
 
 /// Their state fits no layer kind: buckets whose number depends on the sequence's own length and chunking.
 inline constexpr std::string_view refused_types[] = {"reformer"};
@@ -26,8 +26,9 @@ inline constexpr std::string_view refused_types[] = {"reformer"};
 
 /// RWKV: five tensors over all layers, [hidden_size, num_hidden_layers]; the last three in float32.
 [[nodiscard]] inline model rwkv(const model_config& c, storage_type type) {
-  const std::uint64_t elements =
-      (checked_count(c.required_count("hidden_size", 1)) * c.required_count("num_hidden_layers", 1)).value();
+  const std::uint64_t layers = c.required_count("num_hidden_layers", 1);
+  check_layer_count(c, "num_hidden_layers", layers);
+  const std::uint64_t elements = (checked_count(c.required_count("hidden_size", 1)) * layers).value();
   model m;
   for (std::int64_t i = 0; i < 5; ++i) m.add(i, states("own_cache", {recurrent_state{elements, i < 2 ? type : f32}}));
   return m;

@@ -35,12 +35,16 @@ struct cached_model {
   bool keeps_position_ids = false;     ///< storage of int64 position ids beside the tensors (qwen4_exp)
   bool keeps_module_state = false;     ///< part of the state is in the modules, not in the cache object
   checked_count conv_row_bytes = 0U;   ///< per sequence: what the slices of module states keep alive after a step
-  bool pairs_empty_cross_cache = false;  ///< forward() makes an encoder-decoder cache whose cross half stays empty
+  bool pairs_empty_cross_cache = false;  ///< forward() makes an encoder-decoder cache, encoder or not
   bool has_static_cache = true;
   std::vector<config::provenance> sources;
 };
 
 namespace detail {
+
+/// Two models of any kind put together.
+inline constexpr std::string_view assembled_types[] = {"encoder-decoder", "speech-encoder-decoder",
+                                                       "vision-encoder-decoder"};
 
 /// forward() makes an EncoderDecoderCache of these, encoder or not (modeling_X.py of 5.24.0 and of 4.57.6).
 inline constexpr std::string_view pairing_types[] = {"megatron-bert", "rembert", "roc_bert"};
@@ -114,7 +118,8 @@ class model_reader {
     apply_loops(kinds);
     share_kv(kinds);
     const attention_rows rows(c_, kinds.size(), o_.version);
-    cross_layers_ = vision_cross_layers();
+    if (c_.model_type() == "mllama_text_model") cross_layers_ = listed_layers("cross_attention_layers");
+    if (c_.model_type() == "qwen4_exp_text") embedding_layers_ = listed_layers("ple_layer_ids");
 
     // Layers of one kind are equal unless something says otherwise, so most models build one value per kind.
     const bool per_layer = rows.differ_by_layer() || c_.field("indexer_types") || c_.field("kv_source_layers") ||
@@ -190,11 +195,12 @@ class model_reader {
   }
 
   void repeat_at_end(layer_kinds& kinds, std::size_t from, std::size_t to, std::uint64_t passes) const {
-    const layer_kinds core(kinds.begin() + static_cast<std::ptrdiff_t>(from),
-                           kinds.begin() + static_cast<std::ptrdiff_t>(to));
-    const checked_count total = checked_count(core.size()) * passes + kinds.size();
+    if (from == to) return;
+    const checked_count total = checked_count(to - from) * passes + kinds.size();
     if (!total.fits(max_layers)) c_.fail("num_hidden_layers", "more than 65,536 layers with all passes", "at most 65,536");
-    for (std::uint64_t pass = 1; pass < passes; ++pass) kinds.insert(kinds.end(), core.begin(), core.end());
+    for (std::uint64_t pass = 1; pass < passes; ++pass) {
+      for (std::size_t i = from; i < to; ++i) kinds.push_back(layer_kind(kinds[i]));
+    }
   }
 
   /// The last num_kv_shared_layers layers read the K and V of earlier ones.
@@ -215,17 +221,18 @@ class model_reader {
     for (std::size_t i = kinds.size() - shared; i < kinds.size(); ++i) kinds[i] = layer_kind::none;
   }
 
-  /// Layers that attend to image features only (mllama).
-  [[nodiscard]] std::vector<std::uint64_t> vision_cross_layers() const {
+  /// Layer numbers listed by a field, sorted: a file may list any number of them.
+  [[nodiscard]] std::vector<std::uint64_t> listed_layers(std::string_view field) const {
     std::vector<std::uint64_t> result;
-    if (c_.model_type() != "mllama_text_model") return result;
-    if (const auto list = c_.array("cross_attention_layers")) {
+    if (const auto list = c_.array(field)) {
       for (std::size_t i = 0; i < list->value().size(); ++i) result.push_back(list->child(i).count());
     }
+    std::sort(result.begin(), result.end());
     return result;
   }
+  /// Layers that attend to image features only (mllama).
   [[nodiscard]] bool is_vision_cross(std::size_t i) const {
-    return std::find(cross_layers_.begin(), cross_layers_.end(), i) != cross_layers_.end();
+    return std::binary_search(cross_layers_.begin(), cross_layers_.end(), i);
   }
 
   [[nodiscard]] cache_layer build(const attention_rows& rows, std::size_t i, const layer_kinds& kinds) {
@@ -311,7 +318,10 @@ class model_reader {
   }
 
   void add_state(cache_layer& layer, state_shape state, std::size_t i) {
-    const state_shape extra = per_layer_embedding_state(c_, i);
+    state_shape extra;  // ple_layer_ids counts from 1
+    if (std::binary_search(embedding_layers_.begin(), embedding_layers_.end(), i + 1)) {
+      extra = per_layer_embedding_state(c_);
+    }
     const bool all_in_model_type = state_in_model_type(c_.model_type(), o_.version);
     const checked_count in_type = state.in_model_type + extra.in_model_type;
     add_part(layer, all_in_model_type ? in_type + state.in_float32 : in_type, o_.model_type);
@@ -362,10 +372,9 @@ class model_reader {
   }
 
   [[nodiscard]] bool attends_to_encoder() const {
-    constexpr std::string_view assembled[] = {"encoder-decoder", "speech-encoder-decoder", "vision-encoder-decoder"};
     const bool adds = c_.boolean("add_cross_attention").value_or(false);
     // A decoder made for an encoder always has cross attention; BERT and its like only when they are told so.
-    if (is_one_of(c_.published_model_type(), assembled)) return adds || c_.count("decoder_layers");
+    if (is_one_of(c_.published_model_type(), assembled_types)) return adds || c_.count("decoder_layers");
     if (c_.model_type() == "blip_text_model") return c_.boolean("is_decoder").value_or(true);
     return adds || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
            c_.boolean("is_encoder_decoder").value_or(false);
@@ -380,13 +389,24 @@ class model_reader {
     result_.pairs_empty_cross_cache =
         !encoder_decoder && (is_before(5, 0) ? is_one_of(c_.model_type(), pairing_types_before_5)
                                              : is_one_of(c_.model_type(), pairing_types));
-    if (!encoder_decoder) return;
+    if (c_.model_type() == "blip_text_model") result_.pairs_empty_cross_cache = true;
+    if (!encoder_decoder) {
+      // The pair of caches is made all the same; its cross half stays empty.
+      if (!is_one_of(c_.published_model_type(), assembled_types)) return;
+      for (std::size_t i = 0; i < kinds.size(); ++i) {
+        result_.layers.add(static_cast<std::int64_t>(i), {"cross_attention", {no_cache{}}});
+      }
+      return;
+    }
     result_.has_cross_attention = true;
     if (c_.published_model_type() == "blip") {  // the image's patches and a class token (modeling_blip.py)
       const auto vision = c_.root().object("vision_config");
-      const auto size = vision ? vision->count("image_size", 1) : std::nullopt;
-      const auto patch = vision ? vision->count("patch_size", 1) : std::nullopt;
-      const checked_count side = checked_count(size.value_or(384)) / patch.value_or(16);
+      std::uint64_t size = 384, patch = 16;  // the defaults of BlipVisionConfig
+      if (vision) {
+        size = vision->count("image_size", 1).value_or(size);
+        patch = vision->count("patch_size", 1).value_or(patch);
+      }
+      const checked_count side = checked_count(size) / patch;
       result_.encoder_positions = (side * side + 1U).value();
     }
     const bool may_slide = o_.cache_built_by_generate && c_.published_model_type().starts_with("t5gemma");
@@ -428,6 +448,7 @@ class model_reader {
   read_options o_;
   cached_model result_;
   std::vector<std::uint64_t> cross_layers_;
+  std::vector<std::uint64_t> embedding_layers_;
   bool shares_kv_ = false;
 };
 

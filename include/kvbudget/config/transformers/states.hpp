@@ -194,19 +194,12 @@ inline constexpr state_rule state_rules[] = {
 };
 
 /// Per-layer embeddings of qwen4_exp with an n-gram convolution: further state in the layers that `ple_layer_ids`
-/// lists, counted from 1.
-[[nodiscard]] inline state_shape per_layer_embedding_state(const model_config& c, std::size_t i) {
-  state_shape extra;
-  const auto ids = c.model_type() == "qwen4_exp_text" ? c.array("ple_layer_ids") : std::nullopt;
-  if (!ids) return extra;
-  for (std::size_t j = 0; j < ids->value().size(); ++j) {
-    if (ids->child(j).count() != i + 1) continue;
-    const std::uint64_t ngram = c.required_count("ngram_size", 1);
-    extra.in_model_type = checked_count(c.required_count("hc_count", 1)) * c.required_count("hidden_size", 1) *
-                          (c.required_count("ple_conv_kernel_size", 1) - 1) * ngram;
-    extra.in_int64 = ngram - 1;
-  }
-  return extra;
+/// lists.
+[[nodiscard]] inline state_shape per_layer_embedding_state(const model_config& c) {
+  const std::uint64_t ngram = c.required_count("ngram_size", 1);
+  return {checked_count(c.required_count("hc_count", 1)) * c.required_count("hidden_size", 1) *
+              (c.required_count("ple_conv_kernel_size", 1) - 1) * ngram,
+          0U, ngram - 1};
 }
 
 }  // namespace detail

@@ -100,7 +100,8 @@ inline constexpr architecture architectures[] = {
   // Latent attention.
   {"DeepseekV2ForCausalLM", reading::deepseek_mla}, {"DeepseekV3ForCausalLM", reading::deepseek_mla},
   {"AXK1ForCausalLM", reading::deepseek_mla}, {"Glm4MoeLiteForCausalLM", reading::deepseek_mla},
-  {"PanguUltraMoEForCausalLM", reading::deepseek_mla}, {"KimiVLForConditionalGeneration", reading::deepseek_mla, multimodal},
+  {"PanguUltraMoEForCausalLM", reading::deepseek_mla},
+  {"KimiVLForConditionalGeneration", reading::deepseek_mla, multimodal},
   {"KimiK25ForConditionalGeneration", reading::deepseek_mla, multimodal},
   {"LongcatFlashForCausalLM", reading::longcat_flash}, {"DeepseekV32ForCausalLM", reading::deepseek_dsa},
   {"GlmMoeDsaForCausalLM", reading::deepseek_dsa}, {"DeepseekV4ForCausalLM", reading::deepseek_v4},
@@ -117,7 +118,8 @@ inline constexpr architecture architectures[] = {
   {"LlavaForConditionalGeneration", reading::wrapper, multimodal},
   {"LlavaNextForConditionalGeneration", reading::wrapper, multimodal},
   {"LlavaOnevisionForConditionalGeneration", reading::wrapper, multimodal},
-  {"InternVLForConditionalGeneration", reading::wrapper, multimodal}, {"InternVLChatModel", reading::wrapper, multimodal},
+  {"InternVLForConditionalGeneration", reading::wrapper, multimodal},
+  {"InternVLChatModel", reading::wrapper, multimodal},
   {"Idefics3ForConditionalGeneration", reading::wrapper, multimodal},
   {"SmolVLMForConditionalGeneration", reading::wrapper, multimodal},
   {"Cohere2VisionForConditionalGeneration", reading::wrapper, multimodal},
@@ -138,7 +140,8 @@ inline constexpr architecture_of_type architectures_of_types[] = {
   {"qwen3_vl_text", "Qwen3ForCausalLM"}, {"qwen3_vl_moe_text", "Qwen3MoeForCausalLM"}, {"gemma", "GemmaForCausalLM"},
   {"gemma2", "Gemma2ForCausalLM"}, {"gemma3_text", "Gemma3ForCausalLM"}, {"phi3", "Phi3ForCausalLM"},
   {"cohere2", "Cohere2ForCausalLM"}, {"step3p5", "Step3p5ForCausalLM"}, {"glm4v_text", "Glm4ForCausalLM"},
-  {"glm4v_moe_text", "Glm4MoeForCausalLM"}, {"internlm2", "InternLM2ForCausalLM"}, {"internlm3", "InternLM3ForCausalLM"},
+  {"glm4v_moe_text", "Glm4MoeForCausalLM"}, {"internlm2", "InternLM2ForCausalLM"},
+  {"internlm3", "InternLM3ForCausalLM"},
   {"granite", "GraniteForCausalLM"}, {"granitemoehybrid", "GraniteMoeHybridForCausalLM"},
   {"qwen3_next", "Qwen3NextForCausalLM"}, {"qwen3_5_text", "Qwen3_5ForCausalLM"},
   {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM"}, {"qwen3_5", "Qwen3_5ForConditionalGeneration"},
@@ -157,8 +160,8 @@ inline constexpr architecture_of_type architectures_of_types[] = {
   {"falcon", "FalconForCausalLM"},
 };
 
-/// Architectures that vLLM dropped, with the last version that had them (registry.py: _PREVIOUSLY_SUPPORTED_MODELS), and
-/// that transformers has no class for.
+/// Architectures that vLLM dropped, with the last version that had them (registry.py:
+/// _PREVIOUSLY_SUPPORTED_MODELS), and that transformers has no class for.
 struct dropped_architecture { std::string_view name, last_version; };
 inline constexpr dropped_architecture dropped_architectures[] = {
   {"MotifForCausalLM", "0.10.2"}, {"Phi3SmallForCausalLM", "0.9.2"}, {"Phi4FlashForCausalLM", "0.10.2"},

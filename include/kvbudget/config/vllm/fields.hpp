@@ -50,7 +50,9 @@ class config_fields {
 
   [[nodiscard]] const node& root() const noexcept { return root_; }
   [[nodiscard]] const node& text() const noexcept { return text_; }
-  [[nodiscard]] std::string model_type() const { return text_.string("model_type").value_or(root_.string("model_type").value_or("")); }
+  [[nodiscard]] std::string model_type() const {
+    return text_.string("model_type").value_or(root_.string("model_type").value_or(""));
+  }
   [[nodiscard]] std::string root_model_type() const { return root_.string("model_type").value_or(""); }
 
   /// The name as it stands in the file: the name itself or what the class stores it under.
@@ -71,7 +73,8 @@ class config_fields {
     std::string source = text_.pointer() + "/" + std::string(key);
     if (text_.value().contains(key)) {
       result = text_.count(key, lowest, highest);
-    } else if (const auto* d = class_default_of(name, key); d != nullptr && d->kind == families::default_kind::integer) {
+    } else if (const auto* d = class_default_of(name, key);
+               d != nullptr && d->kind == families::default_kind::integer) {
       result = static_cast<std::uint64_t>(d->value);
       source = "class default of " + std::string(row_->model_type) + " (" + std::string(name) + ")";
     }

@@ -125,6 +125,8 @@ class layer_reader {
         }
         if (!hidden && m.head_size == 0) f_.text().fail_missing("hidden_size", "a whole number");
         if (hidden) m.head_size = static_cast<std::uint32_t>(*hidden / m.num_attention_heads);
+        if (m.head_size == 0)
+          f_.text().fail("hidden_size", *hidden_field(), "less than one element a head", "num_attention_heads or more");
         f_.remember("head_dim", m.head_size, "hidden_size / num_attention_heads");
       }
     }
@@ -134,6 +136,13 @@ class layer_reader {
     m.qk_nope_head_dim = f_.count_or("qk_nope_head_dim", 0);
     m.qk_rope_head_dim = f_.count_or("qk_rope_head_dim", 0);
     m.kv_lora_rank = f_.count_or("kv_lora_rank", 0);
+  }
+
+  [[nodiscard]] const json* hidden_field() const {
+    for (const std::string_view name : {"hidden_size", "n_embd", "d_model"}) {
+      if (const json* const value = f_.text().find(f_.key_of(name))) return value;
+    }
+    return &f_.text().value();
   }
 
   /// The window of the whole model, where it has one (config/model.py:get_sliding_window); 0 in the file means none.
@@ -149,9 +158,8 @@ class layer_reader {
     for (std::size_t i = m_.classes.size(); i > 0; --i) {
       if (m_.classes[i - 1] == layer) return static_cast<std::uint16_t>(i - 1);
     }
-    // Half of the planner's storage: a kind of layer may occur quantized and unquantized.
-    if (m_.classes.size() == max_layer_classes / 2) {
-      f_.text().fail("has more than " + std::to_string(max_layer_classes / 2) + " different kinds of layers",
+    if (m_.classes.size() == max_layer_classes) {
+      f_.text().fail("has more than " + std::to_string(max_layer_classes) + " different kinds of layers",
                      "layers of fewer kinds");
     }
     m_.classes.push_back(layer);
@@ -177,10 +185,12 @@ class layer_reader {
 
   /// A width as the classes compute it: int(factor * size). The factor may be a fraction.
   [[nodiscard]] std::uint32_t scaled(std::string_view factor, std::string_view size, std::uint32_t other) const {
-    const double product = f_.text().number(f_.key_of(factor)).value_or(static_cast<double>(f_.count_or(factor, other))) *
-                           static_cast<double>(f_.required(size, 1));
+    const double product =
+        f_.text().number(f_.key_of(factor)).value_or(static_cast<double>(f_.count_or(factor, other))) *
+        static_cast<double>(f_.required(size, 1));
     if (!(product >= 0 && product <= static_cast<double>(config::max_field_value))) {
-      f_.text().fail(factor, *f_.text().find(f_.key_of(factor)), "gives a width out of range", "a small positive factor");
+      f_.text().fail(factor, *f_.text().find(f_.key_of(factor)), "gives a width out of range",
+                     "a small positive factor");
     }
     return static_cast<std::uint32_t>(product);
   }
@@ -252,7 +262,8 @@ class layer_reader {
     const std::optional<node> types = f_.array("layer_types");
     const std::uint32_t window = sliding_window();
     bool all_sliding = true;
-    for (std::uint32_t i = 0; types && i < types->value().size(); ++i) all_sliding = all_sliding && is_sliding(types, i);
+    for (std::uint32_t i = 0; types && i < types->value().size(); ++i)
+      all_sliding = all_sliding && is_sliding(types, i);
     const bool typed = types || has_default_layer_types();
     const bool sinks = (flags_ & sinks_with_windows) != 0 && f_.flag("attention_sinks", types.has_value());
     for (std::uint32_t i = 0; i < layers(); ++i) {
@@ -354,7 +365,8 @@ class layer_reader {
       const bool slides = types ? is_sliding(types, i) : i % 2 == 0;
       layer_class layer = attention(slides ? window : 0);
       if (other && types && other->string("attention_type").value_or("") == config_fields::word(*types, i)) {
-        layer.num_kv_heads = static_cast<std::uint32_t>(other->count("num_attention_groups", 1).value_or(layer.num_kv_heads));
+        layer.num_kv_heads =
+            static_cast<std::uint32_t>(other->count("num_attention_groups", 1).value_or(layer.num_kv_heads));
         layer.head_size = static_cast<std::uint32_t>(other->count("head_dim", 1).value_or(layer.head_size));
       }
       add(layer, i);
@@ -364,12 +376,13 @@ class layer_reader {
   /// models/mimo_v2.py: K and V of different width, with a backend of their own.
   [[nodiscard]] layer_class mimo_v2_layer(bool slides) const {
     layer_class layer;
-    layer.num_kv_heads = slides ? f_.count_or("swa_num_key_value_heads", m_.model.num_kv_heads, 1) : m_.model.num_kv_heads;
+    layer.num_kv_heads =
+        slides ? f_.count_or("swa_num_key_value_heads", m_.model.num_kv_heads, 1) : m_.model.num_kv_heads;
     layer.head_size = slides ? f_.count_or("swa_head_dim", m_.model.head_size, 1) : m_.model.head_size;
     const std::string_view v = slides ? "swa_v_head_dim" : "v_head_dim";
     layer.head_size_v = f_.count_or(v, layer.head_size, 1);
     layer.window = slides ? f_.count_or("sliding_window_size", f_.count_or("sliding_window", 0)) : 0;
-    layer.sinks = f_.flag(slides ? "add_swa_attention_sink_bias" : "add_full_attention_sink_bias");
+    layer.sinks = slides && f_.flag("add_swa_attention_sink_bias");
     layer.role = layer.head_size == layer.head_size_v ? layer_role::attention : layer_role::diffkv_attention;
     return layer;
   }
@@ -386,7 +399,8 @@ class layer_reader {
     const std::uint32_t interval = f_.count_or("no_rope_layer_interval", 4, 1);
     const std::uint32_t chunk = f_.count_or("attention_chunk_size", 0);
     for (std::uint32_t i = 0; i < layers(); ++i) {
-      const bool rope = no_rope && !no_rope->value().empty() ? config_fields::number(*no_rope, i) != 0 : (i + 1) % interval != 0;
+      const bool rope =
+          no_rope && !no_rope->value().empty() ? config_fields::number(*no_rope, i) != 0 : (i + 1) % interval != 0;
       layer_class layer = attention();
       if (rope && chunk != 0) {
         layer.role = layer_role::chunked_attention;
@@ -422,7 +436,8 @@ class layer_reader {
     for (std::uint32_t i = 0; i < layers(); ++i) {
       const node block = blocks->child(i);
       const std::optional<node> attn = block.object("attention");
-      if (!attn || attn->boolean("no_op").value_or(false) || attn->boolean("replace_with_linear").value_or(false)) continue;
+      if (!attn || attn->boolean("no_op").value_or(false) || attn->boolean("replace_with_linear").value_or(false))
+        continue;
       const auto group = attn->count("n_heads_in_group", 1, m_.model.num_attention_heads);
       if (!group) attn->fail_missing("n_heads_in_group", "a whole number");
       layer_class layer = attention();
@@ -450,10 +465,12 @@ class layer_reader {
   }
   [[nodiscard]] std::uint32_t elements(std::uint64_t a, std::uint64_t b) const {
     const checked_count product = checked_count(a) * b;
-    if (!product.fits(config::max_field_value)) f_.text().fail("gives a state of more than 2^31 elements", "a smaller state");
+    if (!product.fits(config::max_field_value))
+      f_.text().fail("gives a state of more than 2^31 elements", "a smaller state");
     return static_cast<std::uint32_t>(product.value());
   }
-  /// The hybrid's layer types, where all that are given are attention, make an ordinary model (config/model.py:is_hybrid).
+  /// The hybrid's layer types, where all that are given are attention, make an ordinary model
+  /// (config/model.py:is_hybrid).
   void set_hybrid() {
     const std::optional<node> types = f_.root().array("layer_types");
     bool attention_only = types.has_value();
@@ -467,7 +484,8 @@ class layer_reader {
   /// models/falcon_h1.py: both in every layer.
   void read_falcon_h1() {
     set_hybrid();
-    const std::uint32_t intermediate = f_.count("mamba_d_ssm") ? f_.required("mamba_d_ssm", 1) : scaled("mamba_expand", "hidden_size", 2);
+    const std::uint32_t intermediate =
+        f_.count("mamba_d_ssm") ? f_.required("mamba_d_ssm", 1) : scaled("mamba_expand", "hidden_size", 2);
     const layer_class state = recurrent(mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
                                                      "mamba_d_state", "mamba_d_conv"));
     for (std::uint32_t i = 0; i < layers(); ++i) {
@@ -486,8 +504,9 @@ class layer_reader {
     for (std::uint32_t i = 0; i < layers(); ++i) {
       if (config_fields::word(*types, i) == "hybrid") add(attention(), i);
     }
-    const layer_class state = recurrent(mamba2_state(scaled("mamba_expand", "hidden_size", 2), "mamba_ngroups",
-                                                     "n_mamba_heads", "mamba_headdim", "mamba_d_state", "mamba_d_conv"));
+    const layer_class state =
+        recurrent(mamba2_state(scaled("mamba_expand", "hidden_size", 2), "mamba_ngroups", "n_mamba_heads",
+                               "mamba_headdim", "mamba_d_state", "mamba_d_conv"));
     for (std::uint32_t i = 0; i < layers(); ++i) add(state, i);
   }
 
@@ -534,8 +553,8 @@ class layer_reader {
   }
   /// models/mamba2.py.
   void read_mamba2() {
-    const layer_class state = recurrent(
-        mamba2_state(scaled("expand", "hidden_size", 2), "n_groups", "num_heads", "head_dim", "state_size", "conv_kernel"));
+    const layer_class state = recurrent(mamba2_state(scaled("expand", "hidden_size", 2), "n_groups", "num_heads",
+                                                     "head_dim", "state_size", "conv_kernel"));
     for (std::uint32_t i = 0; i < layers(); ++i) add(state, i);
   }
 
@@ -554,7 +573,8 @@ class layer_reader {
       return result;
     }
     result = f_.string(letters).value_or("");
-    if (result.size() > max_layers) f_.text().fail(letters, *f_.text().find(letters), "too many layers", "at most 65,536");
+    if (result.size() > max_layers)
+      f_.text().fail(letters, *f_.text().find(letters), "too many layers", "at most 65,536");
     return result;
   }
   /// models/nemotron_h.py: the pattern decides, its length included.
@@ -564,7 +584,8 @@ class layer_reader {
     if (letters.empty()) f_.text().fail_missing("hybrid_override_pattern", "a pattern of layers");
     num_hidden_layers_ = static_cast<std::uint32_t>(letters.size());
     m_.model.ssm_dtype = state_dtype::float32;
-    if (const auto dtype = f_.string("mamba_ssm_cache_dtype")) m_.model.ssm_dtype = parse_state_dtype("mamba_ssm_cache_dtype", *dtype);
+    if (const auto dtype = f_.string("mamba_ssm_cache_dtype"))
+      m_.model.ssm_dtype = parse_state_dtype("mamba_ssm_cache_dtype", *dtype);
     if (letters.find('M') == std::string::npos) m_.model.ssm_dtype = state_dtype::automatic;
     add_pattern(letters, 0);
   }
@@ -604,7 +625,8 @@ class layer_reader {
     if (f_.model_type().rfind("qwen3_5", 0) == 0) {
       // The class's default; published files say it too.
       m_.model.ssm_dtype = state_dtype::float32;
-      if (const auto dtype = f_.string("mamba_ssm_dtype")) m_.model.ssm_dtype = parse_state_dtype("mamba_ssm_dtype", *dtype);
+      if (const auto dtype = f_.string("mamba_ssm_dtype"))
+        m_.model.ssm_dtype = parse_state_dtype("mamba_ssm_dtype", *dtype);
     }
     for (std::uint32_t i = 0; i < layers(); ++i) {
       const bool linear = types ? config_fields::word(*types, i) == "linear_attention" : (i + 1) % interval != 0;
@@ -701,7 +723,8 @@ class layer_reader {
   }
   void read_deepseek_dsa() {
     set_mla();
-    m_.model.dtype_rule = f_.model_type() == "glm_moe_dsa" ? cache_dtype_rule::glm_moe_dsa : cache_dtype_rule::deepseek_v32;
+    m_.model.dtype_rule =
+        f_.model_type() == "glm_moe_dsa" ? cache_dtype_rule::glm_moe_dsa : cache_dtype_rule::deepseek_v32;
     const json* const shares = f_.text().find("index_topk_pattern");
     const std::uint32_t frequency = f_.count_or("index_topk_freq", 1, 1);
     const std::uint32_t offset = f_.count_or("index_skip_topk_offset", 2);
@@ -798,7 +821,9 @@ class layer_reader {
   void read_mtp() {
     const std::uint32_t first = layers();
     const std::uint32_t n = f_.count_or("num_nextn_predict_layers", 0, 0);
-    if (n > max_layers) f_.text().fail("num_nextn_predict_layers", *f_.text().find("num_nextn_predict_layers"), "too many layers", "at most 65,536");
+    if (n > max_layers)
+      f_.text().fail("num_nextn_predict_layers", *f_.text().find("num_nextn_predict_layers"), "too many layers",
+                     "at most 65,536");
     switch (reading_) {
       case reading::deepseek_mla:
         for (std::uint32_t k = 0; k < n; ++k) add(mla(), first + k);
@@ -832,8 +857,9 @@ class layer_reader {
       }
       default: break;
     }
-    throw usage_error({"", "speculative_config", "mtp"}, "the draft layers of this architecture are not known here",
-                      "a model with multi-token prediction that is (DeepSeek, GLM, Qwen3-Next, Qwen3.5, Nemotron-H, MiMo, Step-3.5)");
+    throw usage_error(
+        {"", "speculative_config", "mtp"}, "the draft layers of this architecture are not known here",
+        "a model with multi-token prediction that is (DeepSeek, GLM, Qwen3-Next, Qwen3.5, Nemotron-H, MiMo, Step-3.5)");
   }
 
   /// A draft with a config of its own; its layers are ordinary attention (eagle, eagle3) or another model's.
@@ -885,7 +911,8 @@ class layer_reader {
     const std::string_view key = f_.key_of(name);
     if (const json* const value = f_.text().find(key)) {
       if (!value->is_number()) return std::nullopt;
-      if (value->is_number_integer() && value->get<double>() < 0) f_.text().fail(key, *value, "negative", "a positive length");
+      if (value->is_number_integer() && value->get<double>() < 0)
+        f_.text().fail(key, *value, "negative", "a positive length");
       return value->get<double>();
     }
     const auto count = f_.count(name);
@@ -919,10 +946,12 @@ class layer_reader {
     double factor = 1;
     for_each_rope([&factor](const node& rope) {
       const std::string type = rope_type(rope);
-      for (const std::string_view scaled : {"su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling"}) {
+      for (const std::string_view scaled :
+           {"su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling"}) {
         if (type == scaled) return;
       }
-      if (const json* const value = rope.find("factor"); value != nullptr && value->is_number()) factor = value->get<double>();
+      if (const json* const value = rope.find("factor"); value != nullptr && value->is_number())
+        factor = value->get<double>();
     });
     return factor;
   }

@@ -36,9 +36,10 @@ struct known_device {
 // clang-format off
 inline constexpr known_device known_devices[] = {
   {"gb300", 10, 3, 288}, {"b300", 10, 3, 288}, {"gb200", 10, 0, 180}, {"b200", 10, 0, 180}, {"gh200", 9, 0, 96},
-  {"h200", 9, 0, 141}, {"h100", 9, 0, 80}, {"h800", 9, 0, 80}, {"h20", 9, 0, 96}, {"a100", 8, 0, 80}, {"a800", 8, 0, 80},
-  {"a10g", 8, 6, 24}, {"a10", 8, 6, 24}, {"a40", 8, 6, 48}, {"a6000", 8, 6, 48}, {"l40s", 8, 9, 48}, {"l40", 8, 9, 48},
-  {"l4", 8, 9, 24}, {"5090", 12, 0, 32}, {"4090", 8, 9, 24}, {"3090", 8, 6, 24}, {"pro 6000", 12, 0, 96},
+  {"h200", 9, 0, 141}, {"h100", 9, 0, 80}, {"h800", 9, 0, 80}, {"h20", 9, 0, 96}, {"a100", 8, 0, 80},
+  {"a800", 8, 0, 80}, {"a10g", 8, 6, 24}, {"a10", 8, 6, 24}, {"a40", 8, 6, 48}, {"a6000", 8, 6, 48},
+  {"l40s", 8, 9, 48}, {"l40", 8, 9, 48}, {"l4", 8, 9, 24}, {"5090", 12, 0, 32}, {"4090", 8, 9, 24},
+  {"3090", 8, 6, 24}, {"pro 6000", 12, 0, 96},
 };
 // clang-format on
 
@@ -98,18 +99,21 @@ class settings_reader {
     if (const auto text = string("version")) s.version = parse_version(*text);
     if (const auto text = string("device")) s.device = parse_device(*text);
     if (const auto text = string("usage_context")) {
-      s.usage_context = static_cast<usage_context>(one_of("usage_context", *text, usage_context_names, std::size(usage_context_names)));
+      s.usage_context = static_cast<usage_context>(
+          one_of("usage_context", *text, usage_context_names, std::size(usage_context_names)));
     }
     constexpr std::uint64_t any = ~std::uint64_t{0} >> 1U;
     s.available_memory = count("available_memory", 0, any);
     if (const auto bytes = count("kv_cache_memory_bytes", 0, any)) {
       if (s.available_memory && *s.available_memory != *bytes) {
-        fail("kv_cache_memory_bytes", *at_.find("kv_cache_memory_bytes"), "contradicts available_memory", "one of the two");
+        fail("kv_cache_memory_bytes", *at_.find("kv_cache_memory_bytes"), "contradicts available_memory",
+             "one of the two");
       }
       s.available_memory = bytes;
     }
     if (const json* const length = at_.find("max_model_len")) {
-      if ((length->is_number_integer() && *length == -1) || (length->is_string() && *length == "auto")) s.auto_fit_max_model_len = true;
+      if ((length->is_number_integer() && *length == -1) || (length->is_string() && *length == "auto"))
+        s.auto_fit_max_model_len = true;
       else s.max_model_len = count("max_model_len", 1, any_length);
     }
     s.max_num_batched_tokens = count("max_num_batched_tokens", 1, any_length);
@@ -119,15 +123,17 @@ class settings_reader {
     s.mamba_block_size = count("mamba_block_size", 1, any_block);
     if (const auto text = string("kv_cache_dtype")) s.kv_cache_dtype = parse_cache_dtype(*text);
     if (const auto text = string("mamba_cache_dtype")) s.mamba_cache_dtype = parse_state("mamba_cache_dtype", *text);
-    if (const auto text = string("mamba_ssm_cache_dtype")) s.mamba_ssm_cache_dtype = parse_state("mamba_ssm_cache_dtype", *text);
+    if (const auto text = string("mamba_ssm_cache_dtype"))
+      s.mamba_ssm_cache_dtype = parse_state("mamba_ssm_cache_dtype", *text);
     if (const auto text = string("dtype")) {
       static constexpr const char* names[] = {"auto", "half", "float16", "bfloat16", "float", "float32"};
       one_of("dtype", *text, names, std::size(names));
       if (*text != "auto") result.dtype = *text == "half" ? "float16" : *text == "float" ? "float32" : *text;
     }
-    s.tensor_parallel_size = static_cast<std::uint32_t>(count("tensor_parallel_size", 1, 65'536).value_or(1));
-    s.pipeline_parallel_size = static_cast<std::uint32_t>(count("pipeline_parallel_size", 1, 65'536).value_or(1));
-    s.decode_context_parallel_size = static_cast<std::uint32_t>(count("decode_context_parallel_size", 1, 65'536).value_or(1));
+    s.tensor_parallel_size = static_cast<std::uint32_t>(count("tensor_parallel_size", 1, 1024).value_or(1));
+    s.pipeline_parallel_size = static_cast<std::uint32_t>(count("pipeline_parallel_size", 1, 1024).value_or(1));
+    s.decode_context_parallel_size =
+        static_cast<std::uint32_t>(count("decode_context_parallel_size", 1, 1024).value_or(1));
     s.enable_prefix_caching = boolean("enable_prefix_caching");
     s.enable_chunked_prefill = boolean("enable_chunked_prefill");
     s.async_scheduling = boolean("async_scheduling");
@@ -183,7 +189,8 @@ class settings_reader {
   std::optional<std::string> string(std::string_view name) const {
     return as_usage([&] { return at_.string(name); });
   }
-  static std::size_t one_of(std::string_view option, const std::string& value, const char* const* names, std::size_t n) {
+  static std::size_t one_of(std::string_view option, const std::string& value, const char* const* names,
+                            std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
       if (value == names[i]) return i;
     }
@@ -200,7 +207,8 @@ class settings_reader {
     }
   }
   static cache_dtype parse_cache_dtype(const std::string& text) {
-    return static_cast<cache_dtype>(one_of("kv_cache_dtype", text == "bf16" ? "bfloat16" : text, cache_dtype_names, std::size(cache_dtype_names)));
+    return static_cast<cache_dtype>(
+        one_of("kv_cache_dtype", text == "bf16" ? "bfloat16" : text, cache_dtype_names, std::size(cache_dtype_names)));
   }
   static state_dtype parse_state(std::string_view option, const std::string& text) {
     return static_cast<state_dtype>(one_of(option, text, state_dtype_names, std::size(state_dtype_names)));
@@ -208,7 +216,13 @@ class settings_reader {
   static attention_backend parse_backend(const std::string& text) {
     // Backends that a model brings along cannot be asked for.
     constexpr std::size_t first = 1, end = static_cast<std::size_t>(attention_backend::deepseek_v32_indexer);
-    return static_cast<attention_backend>(first + one_of("attention_backend", text, attention_backend_names + first, end - first));
+    return static_cast<attention_backend>(
+        first + one_of("attention_backend", text, attention_backend_names + first, end - first));
+  }
+
+  /// Numbers of a program's own making are signed in the JSON library.
+  static bool is_layer_number(const json& value) {
+    return value.is_number_integer() && value >= 0 && value <= max_layers;
   }
 
   void read_skip_layers(owned_settings& result) const {
@@ -222,7 +236,7 @@ class settings_reader {
         continue;
       }
       std::uint32_t index = 0;
-      bool good = entry.is_number_unsigned() && entry.get<std::uint64_t>() <= max_layers;
+      bool good = is_layer_number(entry);
       if (good) index = entry.get<std::uint32_t>();
       if (entry.is_string()) {
         const std::string& text = entry.get_ref<const std::string&>();
@@ -255,7 +269,7 @@ class settings_reader {
     }
     if (!list->is_array()) fail("pp_layer_partition", *list, "not a partition", std::string(expected));
     for (const json& entry : *list) {
-      if (!entry.is_number_unsigned() || entry.get<std::uint64_t>() > max_layers) {
+      if (!is_layer_number(entry)) {
         fail("pp_layer_partition", entry, "not a number of layers", std::string(expected));
       }
       result.layer_partition.push_back(entry.get<std::uint32_t>());
@@ -266,15 +280,18 @@ class settings_reader {
   void read_speculation(owned_settings& result) const {
     const json* const spec = at_.find("speculative_config");
     if (spec == nullptr) return;
-    if (!spec->is_object()) fail("speculative_config", *spec, "not an object", "an object with method and num_speculative_tokens");
+    if (!spec->is_object())
+      fail("speculative_config", *spec, "not an object", "an object with method and num_speculative_tokens");
     const node inside(*spec, "/speculative_config", at_.file());
     as_usage([&] {
       if (const auto method = inside.string("method")) {
-        result.settings.speculative_method = static_cast<speculative_method>(
-            one_of("speculative_config/method", *method, speculative_method_names, std::size(speculative_method_names)));
+        result.settings.speculative_method = static_cast<speculative_method>(one_of(
+            "speculative_config/method", *method, speculative_method_names, std::size(speculative_method_names)));
       } else {
-        result.settings.speculative_method = inside.find("model") != nullptr ? speculative_method::draft_model : speculative_method::none;
-        if (result.settings.speculative_method == speculative_method::none) inside.fail_missing("method", "a speculative method");
+        result.settings.speculative_method =
+            inside.find("model") != nullptr ? speculative_method::draft_model : speculative_method::none;
+        if (result.settings.speculative_method == speculative_method::none)
+          inside.fail_missing("method", "a speculative method");
       }
       if (const auto n = inside.count("num_speculative_tokens", 1, 65'536)) {
         result.num_speculative_tokens = static_cast<std::uint32_t>(*n);

@@ -55,7 +55,8 @@ struct refusal {
 class per_layer {
  public:
   constexpr per_layer() noexcept = default;
-  constexpr per_layer(std::uint32_t one) noexcept : one_(one), kind_(kind::one) {}  // NOLINT(google-explicit-constructor)
+  constexpr per_layer(std::uint32_t one) noexcept  // NOLINT(google-explicit-constructor): a number is the usual case
+      : one_(one), kind_(kind::one) {}
 
   /// Appends to the list. An entry after the 512th is a failure.
   constexpr void push_back(std::uint32_t value) {
@@ -266,6 +267,7 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
   const checked_count heads = h.n_head;
   const checked_count kernel_less_one = m.ssm_conv_kernel > 0 ? m.ssm_conv_kernel - 1 : 0U;
   const checked_count kda = m.kda_head_dim;
+  const checked_count kda_kernel = m.ssm_conv_kernel > 0 ? kernel_less_one : checked_count(3U);
   const checked_count lightning = h.architecture->lightning ? h.n_embd_head_k_full : 0U;
   if (m.wkv_head_size != 0) {
     h.n_embd_r = checked_count(m.token_shift_count) * n_embd;
@@ -273,8 +275,9 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
     return;
   }
   if (m.shortconv_l_cache != 0) h.n_embd_r = n_embd * (m.shortconv_l_cache - 1);
-  else if (m.kda_head_dim != 0) h.n_embd_r = checked_count(3U) * (m.ssm_conv_kernel > 0 ? kernel_less_one : 3U) * heads * kda;
-  else h.n_embd_r = kernel_less_one * (checked_count(m.ssm_inner_size) + checked_count(2U) * m.ssm_group_count * m.ssm_state_size);
+  else if (m.kda_head_dim != 0) h.n_embd_r = checked_count(3U) * kda_kernel * heads * kda;  // Q, K and V
+  else h.n_embd_r = kernel_less_one *
+                    (checked_count(m.ssm_inner_size) + checked_count(2U) * m.ssm_group_count * m.ssm_state_size);
   if (m.kda_head_dim != 0) h.n_embd_s = kda * kda * heads;
   else if (h.architecture->lightning) h.n_embd_s = lightning * lightning * heads;
   else h.n_embd_s = checked_count(m.ssm_state_size) * m.ssm_inner_size;
@@ -363,7 +366,9 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
   }
   h.n_layer_kv = h.n_layer_all;
   if (a.kv_layers_from_start >= 0) h.n_layer_kv = static_cast<std::uint32_t>(a.kv_layers_from_start);
-  if (a.shares_kv_from_file) h.n_layer_kv = h.n_layer_all - (m.shared_kv_layers < h.n_layer_all ? m.shared_kv_layers : h.n_layer_all);
+  if (a.shares_kv_from_file) {
+    h.n_layer_kv = m.shared_kv_layers < h.n_layer_all ? h.n_layer_all - m.shared_kv_layers : 0U;
+  }
 
   detail::load_recurrent_layers(m, h);
   detail::load_window(m, h);

@@ -81,7 +81,9 @@ struct flash_attn_query {
   std::optional<std::uint64_t> block_size{};
   bool supports_fa4_hd256 = true;
 };
-[[nodiscard]] constexpr bool flash_attn_4_is_supported(const device& d) noexcept { return d.major == 9 || d.major == 10; }
+[[nodiscard]] constexpr bool flash_attn_4_is_supported(const device& d) noexcept {
+  return d.major == 9 || d.major == 10;
+}
 
 [[nodiscard]] constexpr std::uint32_t get_flash_attn_version(const backend_context& c,
                                                              const flash_attn_query& q) noexcept {

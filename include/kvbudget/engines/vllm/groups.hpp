@@ -406,23 +406,20 @@ constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
   }
 }
 
-/// get_kv_cache_groups: the whole decision, on all layers of the model. `sets` are the specs of the layers in the
-/// order of registration, stage after stage.
-[[nodiscard]] constexpr kv_cache_groups get_kv_cache_groups(const layer_sets& sets, kv_cache_layout layout,
-                                                            bool disable_hybrid_kv_cache_manager) {
-  using detail::merge_result;
-  kv_cache_groups groups;
-  groups.specs = sets;
-  if (sets.empty()) return groups;
+namespace detail {
+
+/// get_kv_cache_groups in place: `groups.specs` holds the specs of the layers.
+constexpr void form_groups(kv_cache_groups& groups, kv_cache_layout layout, bool disable_hybrid_kv_cache_manager) {
+  if (groups.specs.empty()) return;
   if (disable_hybrid_kv_cache_manager) groups.reason = unify_hybrid_kv_cache_specs(groups.specs);
-  if (groups.reason != refusal::none) return groups;
+  if (groups.reason != refusal::none) return;
 
   const merge_result uniform = is_kv_cache_spec_uniform(groups.specs);
   if (uniform == merge_result::window_conflict) groups.reason = refusal::several_windows_in_one_group;
-  if (groups.reason != refusal::none) return groups;
+  if (groups.reason != refusal::none) return;
   if (uniform == merge_result::merged || is_uniform_type(groups.specs)) {
-    detail::put_all_into_one_group(groups, uniform != merge_result::merged);
-    return groups;
+    put_all_into_one_group(groups, uniform != merge_result::merged);
+    return;
   }
 
   bool one_page_size = true;
@@ -431,28 +428,39 @@ constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
   }
   if (is_block_outermost(layout) && !one_page_size) {
     get_packed_kv_cache_groups(groups);
-    return groups;
+    return;
   }
   groups.reason = unify_kv_cache_spec_page_size(groups.specs);
   if (groups.reason == refusal::none) {
     get_kv_cache_groups_uniform_page_size(groups);
-    return groups;
+    return;
   }
 
   // _try_get_full_allocation_fallback_groups: MLA beside an ordinary sliding window gives full blocks to both.
   bool has_mla = false, has_window = false;
   for (const layer_set& set : groups.specs) {
     const spec_kind kind = set.spec.kind;
-    if (kind == spec_kind::sliding_window_mla || kind == spec_kind::chunked_local_attention) return groups;
+    if (kind == spec_kind::sliding_window_mla || kind == spec_kind::chunked_local_attention) return;
     has_mla = has_mla || kind == spec_kind::mla_attention;
     has_window = has_window || kind == spec_kind::sliding_window;
   }
   if (!has_mla || !has_window || promote_local_kv_cache_specs(groups.specs) != refusal::none ||
       !is_uniform_type(groups.specs)) {
-    return groups;
+    return;
   }
   groups.reason = refusal::none;
-  detail::put_all_into_one_group(groups, true);
+  put_all_into_one_group(groups, true);
+}
+
+}  // namespace detail
+
+/// get_kv_cache_groups: the whole decision, on all layers of the model. `sets` are the specs of the layers in the
+/// order of registration, stage after stage.
+[[nodiscard]] constexpr kv_cache_groups get_kv_cache_groups(const layer_sets& sets, kv_cache_layout layout,
+                                                            bool disable_hybrid_kv_cache_manager) {
+  kv_cache_groups groups;
+  groups.specs = sets;
+  detail::form_groups(groups, layout, disable_hybrid_kv_cache_manager);
   return groups;
 }
 

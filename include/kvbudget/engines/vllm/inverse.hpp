@@ -13,7 +13,8 @@ struct request {
 
 /// The largest --max-model-len with which vLLM starts, at most `longest` (0: the length derived from the config); 0 if
 /// there is none. Every length is planned as it would run, so defaults that follow the length are followed.
-[[nodiscard]] constexpr std::uint64_t largest_max_model_len(const model& m, const settings& s, std::uint64_t longest = 0) {
+[[nodiscard]] constexpr std::uint64_t largest_max_model_len(const model& m, const settings& s,
+                                                            std::uint64_t longest = 0) {
   settings tried = s;
   tried.auto_fit_max_model_len = false;
   const auto fits = [&](std::uint64_t length) {

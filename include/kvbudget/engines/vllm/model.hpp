@@ -27,7 +27,9 @@ inline constexpr const char* cache_dtype_names[] = {
 enum class state_dtype : std::uint8_t { automatic, float32, float16, bfloat16 };
 inline constexpr const char* state_dtype_names[] = {"auto", "float32", "float16", "bfloat16"};
 
-[[nodiscard]] constexpr std::uint64_t element_bytes(state_dtype t) noexcept { return t == state_dtype::float32 ? 4 : 2; }
+[[nodiscard]] constexpr std::uint64_t element_bytes(state_dtype t) noexcept {
+  return t == state_dtype::float32 ? 4 : 2;
+}
 
 /// Bytes of one element: 1 for every quantized type, whatever is packed into it (utils/torch_utils.py).
 [[nodiscard]] constexpr std::uint64_t element_bytes(cache_dtype t, state_dtype model_dtype) noexcept {
@@ -133,7 +135,8 @@ struct layer_ref {
 enum class cache_dtype_rule : std::uint8_t { none, deepseek_v32, glm_moe_dsa, deepseek_v4 };
 
 /// A model as the planner needs it. The head counts here are vLLM's model-level numbers, from which block sizes of
-/// hybrids are derived; the layers have their own (config/model_arch.py, transformers_utils/model_arch_config_convertor.py).
+/// hybrids are derived; the layers have their own (config/model_arch.py,
+/// transformers_utils/model_arch_config_convertor.py).
 struct model {
   std::span<const layer_class> classes;
   std::span<const layer_ref> layers;
@@ -221,15 +224,17 @@ struct settings {
   std::uint32_t num_nextn_predict_layers = 1;  ///< modules of an MTP draft, as its config says
 };
 
-/// Limits of the fixed storage below; no model comes near them.
-inline constexpr std::size_t max_layer_classes = 64;
+/// Limits of the planner's fixed storage. A kind of layer counts twice where some layers of it are left unquantized; no
+/// published model has more than ten.
+inline constexpr std::size_t max_layer_classes = 32;
 inline constexpr std::size_t max_pipeline_stages = 32;
 
 /// Why vLLM does not start.
 enum class refusal : std::uint8_t {
   none, attention_heads_not_divisible, kv_heads_not_divisible, fewer_kv_heads_than_ranks, state_not_divisible,
   groups_not_divisible, dcp_does_not_divide_tp, dcp_needs_replicated_kv_heads, dcp_exceeds_replicas,
-  dcp_splits_query_groups, dcp_with_sliding_window, more_stages_than_supported, layer_partition_mismatch, max_model_len_too_long,
+  dcp_splits_query_groups, dcp_with_sliding_window, more_stages_than_supported, too_many_kinds_of_layers,
+  layer_partition_mismatch, max_model_len_too_long,
   batched_tokens_below_max_model_len, mamba_block_size_without_prefix_caching, kda_state_dtype, no_attention_backend,
   attention_backend_not_valid, fp8_needs_sm89, fp8_diffkv_on_sm100, nvfp4_with_mla, deepseek_v4_needs_fp8,
   no_common_layout, aligned_block_size_rejected, padded_page_smaller, page_of_no_bytes,
@@ -249,6 +254,7 @@ inline constexpr const char* refusal_texts[] = {
     "the query heads per KV head must be divisible by decode_context_parallel_size",
     "decode context parallelism does not support sliding-window layers",
     "kvbudget knows at most 32 pipeline stages",
+    "kvbudget knows at most 32 kinds of layers in one model",
     "VLLM_PP_LAYER_PARTITION must name every stage and add up to the number of hidden layers",
     "max_model_len is greater than the length derived from the config",
     "without chunked prefill max_num_batched_tokens must not be smaller than max_model_len",

@@ -122,7 +122,8 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
   return (modules < tokens ? modules : tokens) > 1 ? tokens - 1 : 0;
 }
 
-/// utils/torch_utils.py:resolve_kv_cache_dtype_string and the per-architecture rules of model_executor/models/config.py.
+/// utils/torch_utils.py:resolve_kv_cache_dtype_string and the per-architecture rules of
+/// model_executor/models/config.py.
 [[nodiscard]] constexpr refusal resolve_cache_dtype(const model& m, const settings& s, resolved_settings& r) noexcept {
   using enum cache_dtype;
   r.cache_dtype = s.kv_cache_dtype == automatic ? m.checkpoint_cache_dtype : s.kv_cache_dtype;
@@ -149,8 +150,12 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
 }
 
 /// config/model.py:verify_with_parallel_config, and what the layers assert.
-[[nodiscard]] constexpr refusal verify_with_parallel_config(const model& m, const settings& s) noexcept {
+[[nodiscard]] constexpr refusal verify_with_parallel_config(const model& m, const settings& s) {
   const std::uint64_t tp = s.tensor_parallel_size, dcp = s.decode_context_parallel_size;
+  if (tp == 0 || dcp == 0 || s.pipeline_parallel_size == 0 || s.block_size == std::uint64_t{0} ||
+      s.mamba_block_size == std::uint64_t{0}) {
+    division_by_a_size_of_zero();
+  }
   if (m.num_attention_heads % tp != 0) return refusal::attention_heads_not_divisible;
   if (s.pipeline_parallel_size > max_pipeline_stages) return refusal::more_stages_than_supported;
   if (!s.pp_layer_partition.empty()) {
@@ -270,7 +275,8 @@ struct skip_layers {
     return low < listed.size() && listed[low] == layer;
   }
 };
-[[nodiscard]] constexpr skip_layers get_skip_layers(const model& m, const settings& s, const resolved_settings& r) noexcept {
+[[nodiscard]] constexpr skip_layers get_skip_layers(const model& m, const settings& s,
+                                                    const resolved_settings& r) noexcept {
   skip_layers skip{s.kv_cache_dtype_skip_layers, s.skip_sliding_window_layers};
   if (is_turboquant(r.cache_dtype) && !m.is_hybrid) {
     const std::uint64_t half = m.num_hidden_layers / 2;
@@ -286,13 +292,12 @@ struct skip_layers {
          role == layer_role::sparse_mla;
 }
 
-[[nodiscard]] constexpr used_classes classes_in_use(const model& m, const skip_layers& skip,
-                                                    const stage_bounds& bounds) {
-  used_classes used;
+[[nodiscard]] constexpr refusal classes_in_use(const model& m, const skip_layers& skip, const stage_bounds& bounds,
+                                               used_classes& used) {
+  if (m.classes.size() > max_layer_classes) return refusal::too_many_kinds_of_layers;
   constexpr std::uint8_t unseen = 0xff;
   std::uint8_t slot[max_layer_classes][2] = {};
   for (auto& pair : slot) pair[0] = pair[1] = unseen;
-  if (m.classes.size() > max_layer_classes) model_has_more_than_65536_layers();
   const bool may_skip = skip.any();
   std::uint64_t position = 0;
   for (const layer_ref& ref : m.layers) {
@@ -302,6 +307,7 @@ struct skip_layers {
     const std::uint64_t order = (std::uint64_t{stage} << 32U) + position++;
     std::uint8_t& at = slot[ref.layer_class][skipped ? 1 : 0];
     if (at == unseen) {
+      if (used.size() == max_layer_classes) return refusal::too_many_kinds_of_layers;
       at = static_cast<std::uint8_t>(used.size());
       used.push_back(used_class{});
       used[at].index = ref.layer_class;
@@ -321,7 +327,7 @@ struct skip_layers {
       used[j - 1] = swapped;
     }
   }
-  return used;
+  return refusal::none;
 }
 
 [[nodiscard]] constexpr backend_context make_context(const model& m, const settings& s,
@@ -469,7 +475,8 @@ struct spec_choice {
       break;
     }
     case layer_role::recurrent: {
-      const std::uint64_t conv = element_bytes(s.mamba_cache_dtype == state_dtype::automatic ? m.dtype : s.mamba_cache_dtype);
+      const std::uint64_t conv =
+          element_bytes(s.mamba_cache_dtype == state_dtype::automatic ? m.dtype : s.mamba_cache_dtype);
       state_dtype ssm = s.mamba_ssm_cache_dtype == state_dtype::automatic ? m.ssm_dtype : s.mamba_ssm_cache_dtype;
       if (layer.state.kind == state_kind::kda) {
         if (ssm == state_dtype::automatic) ssm = state_dtype::float32;
@@ -505,7 +512,8 @@ struct spec_choice {
   using enum attention_backend;
   bool heads_first = false, only_tokens_first = false, packed = false;
   for (const attention_backend b : backends) {
-    heads_first = heads_first || (d.major == 10 && (b == flashinfer || b == triton_flashinfer || b == minimax_m3_sparse));
+    heads_first =
+        heads_first || (d.major == 10 && (b == flashinfer || b == triton_flashinfer || b == minimax_m3_sparse));
     only_tokens_first = only_tokens_first || b == turboquant || b == flex_attention;
     packed = packed || b == deepseek_v4_indexer;
   }
@@ -534,7 +542,8 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     const kv_cache_spec& spec = p.groups.specs[p.groups.members[family.first_member].spec].spec;
     const std::uint64_t dcp = spec.dcp_sharded ? s.decode_context_parallel_size : 1;
     const checked_count block = checked_count(spec.block_size) * dcp;
-    common = common.valid() && block.valid() ? lcm(common.value(), block.value()) : checked_count::failed(failure::overflow);
+    common =
+        common.valid() && block.valid() ? lcm(common.value(), block.value()) : checked_count::failed(failure::overflow);
     divisor = gcd(divisor, block.value_or(0));
     mamba_without_align = mamba_without_align || (spec.kind == spec_kind::mamba && !p.resolved.mamba_align);
   }
@@ -606,7 +615,11 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
 
   // Layers and their backends.
   const detail::skip_layers skip = detail::get_skip_layers(m, s, r);
-  detail::used_classes used = detail::classes_in_use(m, skip, detail::get_pp_indices(m.num_hidden_layers, s));
+  detail::used_classes used;
+  if (const refusal reason = detail::classes_in_use(m, skip, detail::get_pp_indices(m.num_hidden_layers, s), used);
+      reason != refusal::none) {
+    return refuse(reason);
+  }
   backend_context context = detail::make_context(m, s, r);
   for (detail::used_class& u : used) {
     const layer_class& layer = m.classes[u.index];
@@ -627,7 +640,8 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   if (!r.backends.empty()) {
     if (!s.block_size) r.block_size = preferred_block_size_for_backends(r.backends, context).block_size;
     const std::uint64_t before = r.block_size;
-    block_size_inputs in{context, r.backends[0], 1, r.cache_dtype, context.num_kv_heads, m.head_size, m.use_mla, skip.any()};
+    block_size_inputs in{context,     r.backends[0], 1,         r.cache_dtype, context.num_kv_heads,
+                         m.head_size, m.use_mla,     skip.any()};
     for (const attention_backend b : r.backends) {
       in.backend_alignment =
           detail::lcm(in.backend_alignment, model_kernel_block_sizes(b, context).smallest()).value();
@@ -664,11 +678,14 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
 
   // Specs, groups, bytes of one block.
-  layer_sets sets;
+  layer_sets& sets = p.groups.specs;
   for (std::size_t i = 0; i < used.size(); ++i) {
     const detail::used_class& u = used[i];
     const detail::spec_choice choice = detail::get_kv_cache_spec(m.classes[u.index], u, m, s, r, context);
-    if (choice.reason != refusal::none) return refuse(choice.reason);
+    if (choice.reason != refusal::none) {
+      p.groups = {};
+      return refuse(choice.reason);
+    }
     layer_set set = u.set;
     set.spec = choice.spec;
     set.origins = std::uint64_t{1} << i;
@@ -676,9 +693,10 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     detail::add_layers(sets, set);
   }
   if (const refusal reason = detail::resolve_layout(r.backends, sets, s.device, r.layout); reason != refusal::none) {
+    p.groups = {};
     return refuse(reason);
   }
-  p.groups = get_kv_cache_groups(sets, r.layout, s.disable_hybrid_kv_cache_manager);
+  detail::form_groups(p.groups, r.layout, s.disable_hybrid_kv_cache_manager);
   if (p.groups.reason != refusal::none) {
     const refusal reason = p.groups.reason;
     p.groups = {};
@@ -749,13 +767,14 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
   if (p.memory_is_known && p.blocks_per_request != 0) {
     p.max_concurrency = static_cast<double>(p.num_blocks) / static_cast<double>(p.blocks_per_request);
-    // get_kv_cache_capacity; before 0.24 the line counted whole blocks of one group.
+    // get_kv_cache_capacity; before 0.24 the line counted whole blocks of one group's share.
     if (s.version >= version{0, 24, 0}) {
       const double tokens = p.max_concurrency * static_cast<double>(p.max_model_len);
       if (!(tokens < 1.8e19)) kv_cache_size_overflows_64_bits();
       p.tokens = static_cast<std::uint64_t>(tokens);
     } else {
-      p.tokens = (checked_count(p.num_blocks / p.groups.size()) * p.scheduler_block_size).value();
+      p.tokens =
+          (checked_count(p.num_blocks / p.groups.size()) * r.block_size * s.decode_context_parallel_size).value();
     }
   }
   return p;

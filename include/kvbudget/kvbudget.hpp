@@ -1,0 +1,12 @@
+// Everything. A program that only computes needs core.hpp, which costs a tenth of it.
+#pragma once
+
+#include <kvbudget/config/bare.hpp>
+#include <kvbudget/config/capacity.hpp>
+#include <kvbudget/config/engines.hpp>
+#include <kvbudget/config/locate.hpp>
+#include <kvbudget/core.hpp>
+#include <kvbudget/model.hpp>
+#include <kvbudget/plan.hpp>
+#include <kvbudget/report.hpp>
+#include <kvbudget/spelling.hpp>
