@@ -196,7 +196,7 @@ int plan(const command& c) {
   else if (c.format == "markdown") fmt::print("{}", to_markdown(report));
   else fmt::print("{}", to_table(report));
 
-  if (!report.answer.refusal.empty()) return engine_refuses;
+  if (!report.answer.refusal.empty()) return report.answer.too_large ? does_not_fit : engine_refuses;
   return report.budget && !report.budget->fits ? does_not_fit : answered;
 }
 

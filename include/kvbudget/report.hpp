@@ -259,13 +259,15 @@ struct quantity_row {
     out += fmt::format("\n{:<30} {:>6} {:>19} {:>19} {:>17} {:>19}\n", "layers by kind", "layers", "K bytes", "V bytes",
                        "other bytes", "bytes");
     for (const detail::kind_row& k : detail::rows_by_kind(e)) {
+      if (k.kind == "padding" && (k.k + k.v + k.other) == checked_count(0U)) continue;
       out += fmt::format("{:<30} {:>6} {:>19} {:>19} {:>17} {:>19}\n", k.kind, k.layers,
                          detail::grouped_digits(k.k.value()), detail::grouped_digits(k.v.value()),
                          detail::grouped_digits(k.other.value()), detail::grouped_digits((k.k + k.v + k.other).value()));
     }
     out += '\n';
     line("cache", detail::in_all_units(bytes(e.total_bytes)) + "  (computed)");
-    if (r.work && r.work->lengths.empty() && r.work->sequences > 1 && e.total_bytes % r.work->sequences == 0) {
+    const bool divides = r.work && r.work->lengths.empty() && r.work->sequences > 1 && !e.own_capacity;
+    if (divides && e.total_bytes % r.work->sequences == 0) {
       line("per sequence", detail::in_all_units(bytes(e.total_bytes / r.work->sequences)));
     }
   }
@@ -293,7 +295,7 @@ struct quantity_row {
     }
     if (b.max_sequences) line("sequences", "at most " + detail::shown(b.max_sequences) + " of this length");
     if (b.max_length) {
-      const std::uint64_t n = r.work ? r.work->sequences : 1;
+      const std::uint64_t n = r.work && !e.own_capacity ? r.work->sequences : 1;
       line("length", fmt::format("at most {} positions in {} sequence{}", detail::shown(b.max_length),
                                  detail::grouped_digits(n), n == 1 ? "" : "s"));
     }

@@ -101,9 +101,14 @@ inline constexpr size_unit size_units[] = {{"", 1},      {"B", 1},    {"KiB", ki
   while (at < text.size() && text[at] == ' ') ++at;
   for (const detail::size_unit& unit : detail::size_units) {
     if (unit.name != text.substr(at)) continue;
-    const checked_count product = number * unit.bytes;
-    if (!product.valid() || !scale.valid() || (product % scale).value_or(1) != 0) return std::nullopt;
-    return bytes(product / scale);
+    if (!number.valid() || !scale.valid()) return std::nullopt;
+    // Powers of ten are taken out first, so that 24.000000001GB does not overflow on the way.
+    std::uint64_t n = number.value(), per = scale.value(), factor = unit.bytes;
+    for (; per > 1 && n % 10 == 0; per /= 10) n /= 10;
+    for (; per > 1 && factor % 10 == 0; per /= 10) factor /= 10;
+    const checked_count product = checked_count(n) * factor;
+    if (!product.valid() || product.value() % per != 0) return std::nullopt;
+    return bytes(product / per);
   }
   return std::nullopt;
 }

@@ -19,7 +19,7 @@ void run(const std::string& input) {
 }
 
 std::string variation(std::string text, std::mt19937& random) {
-  for (std::uint32_t changes = 1 + random() % 3; changes != 0 && !text.empty(); --changes) {
+  for (auto changes = 1 + random() % 3; changes != 0 && !text.empty(); --changes) {
     const std::size_t at = random() % text.size();
     switch (random() % 4) {
       case 0: text.resize(at); break;

@@ -65,7 +65,8 @@ def constants(config_class, names):
     except Exception:  # noqa: BLE001 - some classes cannot be made from defaults alone, whatever the reason
         return {}
     values = {name: getattr(config, name, None) for name in names}
-    return {n: v for n, v in values.items() if (v is True or isinstance(v, list) and v) and v == getattr(longer, n, None)}
+    fixed = {name: value for name, value in values.items() if value == getattr(longer, name, None)}
+    return {name: value for name, value in fixed.items() if value is True or (isinstance(value, list) and value)}
 
 
 def class_defaults(config_class):
@@ -190,8 +191,9 @@ def render():
         differing = {k: v for k, v in arguments.items() if k in FIELDS and (v or None) != (text_defaults[k] or None)}
         text_rows[name] = ("/".join(path), text_type, differing, merges(config_class, path, text_class, arguments))
 
-    used = {f for row in defaults.values() for f in row} | {f for row in aliases.values() for p in row.items() for f in p}
-    used |= {f for row in text_rows.values() for f in row[2]}
+    used = {field for row in defaults.values() for field in row}
+    used |= {field for row in text_rows.values() for field in row[2]}
+    used |= {field for row in aliases.values() for pair in row.items() for field in pair}
     names = [name for name in FIELDS if name in used]
     texts = []
 

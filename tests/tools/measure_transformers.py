@@ -8,7 +8,8 @@
 
 The format is that of the truth cases: id, engine, engine_version, config, config_form, runs of settings and expect.
 No byte is computed by a formula here. Models are built on the meta device, where tensors have sizes and no data, so
-that the largest run too; what needs data runs on the CPU if it fits.
+that the largest run too; what needs data runs on the CPU if it fits. A composite whose forward() wants more than tokens
+is measured by its language model. Encoders do not run: decoders get a finished encoder output of the length asked for.
 """
 
 import argparse
@@ -35,13 +36,14 @@ LARGEST_CPU_MODEL = 10_000_000_000  # bytes
 
 # Class defaults that no model can be built from, completed by as little as makes one run.
 ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+HALF_ROPE = {**ROPE, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
 COMPLETIONS = {
     "cohere_compass_text": {"rope_parameters": {"full_attention": {**ROPE, "mrope_section": [24, 20, 20]}}},
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] * 32},
     "deepseek_v2": {"num_experts_per_tok": 6},
     "diffusion_gemma_text": {"num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 64},
-    "glm4v_moe_text": {"head_dim": 128, "rope_parameters": {**ROPE, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}},
-    "glm4v_text": {"rope_parameters": {**ROPE, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}},
+    "glm4v_moe_text": {"head_dim": 128, "rope_parameters": HALF_ROPE},
+    "glm4v_text": {"rope_parameters": HALF_ROPE},
     "hunyuan_vl_text": {"head_dim": 128, "rope_parameters": {**ROPE, "mrope_section": [16, 16, 16, 16]}},
     "lfm2_moe": {"layer_types": (["conv"] * 3 + ["full_attention"]) * 8},
     "ministral": {"head_dim": 128},
@@ -113,7 +115,8 @@ def model_classes(config):
     classes = [getattr(transformers, name, None) for name in names if isinstance(name, str)]
     for own in vars(module_of(config) or object).values():
         if inspect.isclass(own) and issubclass(own, transformers.PreTrainedModel) and own.config_class is type(config):
-            if issubclass(own, transformers.GenerationMixin) or own.__name__.endswith(("TextModel", "Transformer", "Decoder")):
+            decodes = own.__name__.endswith(("TextModel", "Transformer", "Decoder"))
+            if decodes or issubclass(own, transformers.GenerationMixin):
                 classes.append(own)
     return list(dict.fromkeys(c for c in classes if c is not None))
 
@@ -276,7 +279,10 @@ def run(model, settings):
 
 
 def tensors_in(value, name=""):
-    if isinstance(value, torch.Tensor):
+    if hasattr(value, "__tensor_flatten__"):  # quanto's tensors are made of others
+        for part in value.__tensor_flatten__()[0]:
+            yield from tensors_in(getattr(value, part), f"{name}.{part}")
+    elif isinstance(value, torch.Tensor):
         yield name, value
     elif isinstance(value, dict):
         for key, item in value.items():
@@ -288,6 +294,9 @@ def tensors_in(value, name=""):
 
 def extent(tensor):
     return tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
+
+
+COLUMNS = {"keys": "k_bytes", "_quantized_keys": "k_bytes", "values": "v_bytes", "_quantized_values": "v_bytes"}
 
 
 class Count:
@@ -307,7 +316,7 @@ class Count:
                 continue
             self.counted[storage._cdata] = counted + tensor.nbytes
             self.seen.add(extent(tensor))
-            row[{"keys": "k_bytes", "values": "v_bytes"}.get(name, "other_bytes")] += tensor.nbytes
+            row[COLUMNS.get(name.split(".")[0], "other_bytes")] += tensor.nbytes
             self.total += tensor.nbytes
         self.rows.append(row)
 
@@ -343,33 +352,37 @@ def expectation(cache, kept):
 
 
 class Bench:
-    """Models of one configuration, built once for each dtype, from the first class that runs."""
+    """Models of one configuration, built once for each dtype, from the first class and device that work."""
 
     def __init__(self, config):
-        self.config, self.models, self.choices, self.errors = config, {}, [], []
+        self.config, self.models, self.ran = config, {}, False
         text = text_config(config)
-        for device in ("meta", "cpu"):
-            for candidate in [config] + ([text] if text is not config else []):
-                self.choices += [(c, candidate, device) for c in model_classes(candidate)]
-        self.every_choice = list(self.choices)
+        self.every_choice = [
+            (model_class, candidate, device)
+            for device in ("meta", "cpu")
+            for candidate in ([config] if text is config else [config, text])
+            for model_class in model_classes(candidate)
+        ]
+        self.choices = list(self.every_choice)
 
     def measure(self, settings):
         settings = {k: v for k, v in settings.items() if v is not None}
-        self.choices = self.choices or list(self.every_choice)
-        while self.choices:
-            model_class, config, device = self.choices[0]
+        errors = []
+        while not self.ran:
             try:
-                model = self.model(settings["dtype"])
-                return expectation(*run(model, settings))
+                expect = expectation(*run(self.model(settings["dtype"]), settings))
+                self.ran = True
+                return expect
             except Exception as error:  # noqa: BLE001 - any failure means: try the next class or device
-                if self.models.get("ran"):
-                    raise
-                self.errors.append(f"{model_class.__name__} on {device}: {type(error).__name__}: {error}"[:300])
+                model_class, _, device = self.choices.pop(0)
+                errors.append(f"{model_class.__name__} on {device}: {type(error).__name__}: {error}"[:300])
                 self.models.clear()
-                self.choices.pop(0)
-                if isinstance(error, NoCache):  # nor does it on another device
+                if isinstance(error, NoCache):  # nor has it one on another device
                     self.choices = [c for c in self.choices if c[0] is not model_class]
-        raise RuntimeError("; ".join(self.errors))
+                if not self.choices:
+                    self.choices = list(self.every_choice)
+                    raise RuntimeError("; ".join(errors)) from error
+        return expectation(*run(self.model(settings["dtype"]), settings))
 
     def model(self, dtype):
         if dtype not in self.models:
@@ -426,91 +439,87 @@ def is_encoder_decoder(config):
     return bool(config.is_encoder_decoder) or bool(getattr(config, "add_cross_attention", False))
 
 
-def measure_case(fields, settings=None):
-    """Runs of one configuration: (bench, [{name, settings, expect}], {name: error})."""
-    bench, runs, failed = Bench(make_config(fields)), [], {}
-    todo = list(settings or usual_settings(is_encoder_decoder(bench.config)))
-    for index, one in enumerate(todo):
+def window_settings(one, cache):
+    """Runs that fill the windows of a cache and go on after that."""
+    for window in windows_of(cache):
+        for steps in (0, 1, 3):
+            yield {**one, "batch": 1, "seq_len": window + 77, "decode_steps": steps}
+        if isinstance(cache, cache_utils.EncoderDecoderCache):  # whose cross layers slide too if generate() made it
+            longer = {**one, "encoder_seq_len": window + 50}
+            yield {**longer, "cache_built_by": "forward-default"}
+            yield {**longer, "cache_built_by": "generate-dynamic"}
+            static = {"cache": "static", "max_cache_len": 100, "cross_max_cache_len": window + 50}
+            yield {**longer, **static, "cache_built_by": "generate-static"}
+
+
+def measure_case(fields):
+    """Runs of one configuration: (bench, [{name, settings, expect}])."""
+    bench, runs = Bench(make_config(fields)), []
+    todo = list(usual_settings(is_encoder_decoder(bench.config)))
+    for one in todo:
         try:
-            expect = bench.measure(one)
+            runs.append({"name": settings_name(one), "settings": one, "expect": bench.measure(one)})
         except Exception as error:  # noqa: BLE001 - reported
-            failed[settings_name(one)] = f"{type(error).__name__}: {error}"[:600]
-            if index == 0 and settings is None:
+            name = f"{fields['model_type']} {settings_name(one)}"
+            print(f"{name}: {type(error).__name__}: {error}"[:600], file=sys.stderr)
+            if not bench.ran:
                 break
-            continue
-        runs.append({"name": settings_name(one), "settings": one, "expect": expect})
-        if index == 0:
-            bench.models["ran"] = True
-            if settings is None:
-                cache, _ = run(bench.model(one["dtype"]), one)
-                for window in windows_of(cache):
-                    for steps in (0, 1, 3):
-                        todo.append({**one, "batch": 1, "seq_len": window + 77, "decode_steps": steps})
-                    if isinstance(cache, cache_utils.EncoderDecoderCache):  # then the cross layers slide too
-                        longer = {"encoder_seq_len": window + 50, "cross_max_cache_len": window + 50}
-                        todo += [
-                            {**one, "encoder_seq_len": window + 50, "cache_built_by": how}
-                            for how in ("forward-default", "generate-dynamic")
-                        ]
-                        todo.append({**todo[4], **longer, "cache_built_by": "generate-static"})
-    bench.models.pop("ran", None)
-    return bench, runs, failed
+        if one is todo[0]:
+            cache, _ = run(bench.model(one["dtype"]), one)
+            todo += window_settings(one, cache)
+    return bench, runs
 
 
 def cases(name, fields):
-    bench, runs, failed = measure_case(fields)
-    for setting, error in failed.items():
-        print(f"{name}: {setting}: {error}", file=sys.stderr)
+    """The case in both forms: every field written out, and only the given ones."""
+    bench, runs = measure_case(fields)
     if not runs:
         return []
     common = {"engine": "transformers", "engine_version": transformers.__version__, "how": bench.how(), "model": name}
-    full = json.loads(make_config(fields).to_json_string(use_diff=False))
-    full.setdefault("dtype", "bfloat16")
+    sparse = {"architectures": [bench.every_choice[0][0].__name__], "dtype": "bfloat16", **fields}
+    full = json.loads(make_config(sparse).to_json_string(use_diff=False))
     totals = [{**r, "expect": {k: v for k, v in r["expect"].items() if k != "layers"}} for r in runs]
     return [
         {"id": f"transformers/{name}-full", **common, "config": full, "config_form": "full", "runs": runs},
-        {"id": f"transformers/{name}-sparse", **common, "config": fields, "config_form": "diff", "runs": totals},
+        {"id": f"transformers/{name}-sparse", **common, "config": sparse, "config_form": "diff", "runs": totals},
     ]
 
 
-def part_fields(case):
-    """The sub-configuration that a case's `part` setting names, as a configuration of its own."""
-    part = next((r["settings"].get("part") for r in case["runs"] if r["settings"].get("part")), None)
-    return part and PARTS[part]
+def bench_of(case):
+    """The case's model, or the part of it that its settings name."""
+    config = make_config(case["config"])
+    parts = [PARTS[run["settings"]["part"]] for run in case["runs"] if run["settings"].get("part")]
+    return Bench(getattr(config, parts[0]) if parts else config)
+
+
+def agrees(here, there):
+    """Whether every figure that both have is the same."""
+    figures = [k for k in ("total_bytes", "storage_bytes") if k in here and k in there]
+    keys = ("layer", "k_bytes", "v_bytes", "other_bytes")
+    rows = [[[row.get(k, 0) for k in keys] for row in e.get("layers", [])] for e in (here, there)]
+    return all(here[k] == there[k] for k in figures) and (rows[0] == rows[1] or not all(rows))
 
 
 def check(paths):
     """Repeats the runs of measured cases; prints what differs and returns how many did."""
     tally = dict.fromkeys(("identical", "different", "not runnable"), 0)
-    for path in paths:
-        content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-        for case in content if isinstance(content, list) else [content]:
-            settings = [r["settings"] for r in case["runs"]]
+    contents = [json.loads(pathlib.Path(path).read_text(encoding="utf-8")) for path in paths]
+    for case in [c for content in contents for c in (content if isinstance(content, list) else [content])]:
+        bench = None
+        for one in case["runs"]:
+            name = f"{case['id']} {one['name']}"
             try:
-                bench = Bench(make_config(case["config"]))
-                if part := part_fields(case):
-                    bench = Bench(getattr(bench.config, part))
+                bench = bench or bench_of(case)
+                expect = bench.measure(one["settings"])
             except Exception as error:  # noqa: BLE001 - reported
-                bench = None
-                print(f"{case['id']}: {type(error).__name__}: {error}"[:400], flush=True)
-            for one in case["runs"]:
-                try:
-                    expect = bench.measure(one["settings"])
-                    bench.models["ran"] = True
-                except Exception as error:  # noqa: BLE001 - reported
-                    tally["not runnable"] += 1
-                    if bench:
-                        print(f"{case['id']} {one['name']}: {type(error).__name__}: {error}"[:700], flush=True)
-                    continue
-                keys = ("layer", "k_bytes", "v_bytes", "other_bytes")
-                rows = {n: [[r[k] for k in keys] for r in e.get("layers", [])] for n, e in (("here", expect), ("there", one["expect"]))}
-                same = all(expect.get(k) == one["expect"][k] for k in ("total_bytes", "storage_bytes") if k in one["expect"])
-                same = same and (rows["here"] == rows["there"] or not rows["here"] or not rows["there"])
-                tally["identical" if same else "different"] += 1
-                if not same:
-                    print(f"{case['id']} {one['name']}: {expect['total_bytes']} here, {one['expect']['total_bytes']} there;"
-                          f" storage {expect.get('storage_bytes')} here, {one['expect'].get('storage_bytes')} there", flush=True)
-    print(", ".join(f"{n} {what}" for what, n in tally.items()))
+                tally["not runnable"] += 1
+                print(f"{name}: {type(error).__name__}: {error}"[:600], flush=True)
+                continue
+            same = agrees(expect, one["expect"])
+            tally["identical" if same else "different"] += 1
+            if not same:
+                print(f"{name}: {expect['total_bytes']} here, {one['expect']['total_bytes']} there", flush=True)
+    print(", ".join(f"{n} {what}" for what, n in tally.items()), flush=True)
     return tally["different"]
 
 
@@ -523,7 +532,7 @@ def main():
     parser.add_argument("--version", action="version", version=f"transformers {transformers.__version__}")
     arguments = parser.parse_args()
     if not transformers.__version__.startswith(WRITTEN_FOR + "."):
-        sys.exit(f"written for transformers {WRITTEN_FOR}, this is {transformers.__version__}: its classes have other names")
+        sys.exit(f"written for transformers {WRITTEN_FOR}; {transformers.__version__} names things differently")
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
     answer_for_meta_tensors()

@@ -4,7 +4,7 @@
     pack_cases.py DIR ... [--suffix -measured]
 
 What no reader looks at goes: prose, bookkeeping, shapes, settings that are null, and all configuration fields that
-cannot change a cache. Layer by layer figures stay for one run of each model type. Cases that say the same are kept once.
+cannot change a cache. Figures of single layers stay for one run of each model type. Cases that say the same become one.
 """
 
 import argparse
@@ -15,7 +15,8 @@ from cache_fields import FIELDS
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 
-IDENTITY = "model_type architectures dtype torch_dtype".split()
+# The last one stands in dumps of a live object, never in a saved file: it tells the two forms apart.
+IDENTITY = "model_type architectures dtype torch_dtype chunk_size_feed_forward".split()
 # Names from which a class derives one of FIELDS when it reads an older or a hand-written file.
 LEGACY = "n_embed n_head_kv num_attention_groups attention_other_setting".split()
 # Sub-configurations that can say something about a cache.
@@ -46,14 +47,12 @@ def packed_config(config):
 
 def packed_run(run):
     settings = {k: v for k, v in run["settings"].items() if v is not None and k not in SETTINGS_WITHOUT_EFFECT}
-    return {"name": run["name"], "settings": settings, "expect": {k: run["expect"][k] for k in FIGURES if k in run["expect"]}}
+    expect = {k: run["expect"][k] for k in FIGURES if k in run["expect"]}
+    return {"name": run["name"], "settings": settings, "expect": expect}
 
 
 def packed_rows(layers):
-    """Rows without shapes; other_bytes only where there are any."""
-    return [
-        {k: row[k] for k in ("layer", "k_bytes", "v_bytes", "other_bytes") if k != "other_bytes" or row[k]} for row in layers
-    ]
+    return [{key: row[key] for key in ("layer", "k_bytes", "v_bytes", "other_bytes")} for row in layers]
 
 
 def read(paths):

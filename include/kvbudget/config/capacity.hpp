@@ -29,6 +29,15 @@ struct capacity {
   if (alone_too_large) result.binding = "weights and overhead alone exceed the device";
   else if (!result.fits) result.binding = "the cache does not fit beside weights and overhead";
   else result.binding = w ? "nothing binds" : "no workload was given";
+  if (e.own_capacity) {  // the engine sizes its pool by what is left, and decides itself
+    const pool_capacity& own = *e.own_capacity;
+    result.fits = !alone_too_large && own.max_sequences >= (w ? w->sequences : 1);
+    if (!result.fits && !alone_too_large) result.binding = "the pool holds fewer requests of this length";
+    result.max_length = limit{own.max_length, false, own.max_length == 0};
+    result.max_sequences = limit{own.max_sequences, false, false};
+    result.max_tokens = limit{own.max_tokens, false, false};
+    return result;
+  }
   if (!e.peak_bytes) return result;
 
   const std::uint64_t available = device.available_for_cache().count();

@@ -45,6 +45,13 @@ struct pool_bytes {
   std::uint64_t bytes = 0;
 };
 
+/// What an engine that sizes its pool itself says of it.
+struct pool_capacity {
+  std::uint64_t max_length = 0;     ///< of one request
+  std::uint64_t max_sequences = 0;  ///< requests of the planned length
+  std::uint64_t max_tokens = 0;     ///< positions of such requests
+};
+
 /// The engine's answer. `figures` has the engine's own figures under their contract names; the rest is the same in
 /// one form for all engines. With a `refusal` the figures hold what is known all the same, and "error" says why.
 struct evaluation {
@@ -53,6 +60,7 @@ struct evaluation {
   json settings = json::object();  ///< every option in force, defaults included
   json figures = json::object();
   std::string refusal;             ///< why the engine does not run these settings; empty when it does
+  bool too_large = false;          ///< the refusal is only that the memory does not suffice
 
   std::string model_type;
   std::string attention;  ///< MHA, GQA, MQA, MLA, hybrid …
@@ -65,6 +73,7 @@ struct evaluation {
   /// The most that any workload up to this one takes: monotone in its length and its sequences, so that it can be
   /// inverted by search. Empty where the engine does not size its cache by a workload.
   std::function<checked_count(const workload&)> peak_bytes;
+  std::optional<pool_capacity> own_capacity;  ///< where the engine sizes its pool by the memory it is given
   std::vector<pool_bytes> pools;
   std::vector<layer_bytes> layers;
   std::vector<std::string> notes;

@@ -198,6 +198,8 @@ namespace detail {
     case refusal_reason::missing_key: return std::string("key not found in model: ") + r.key;
     case refusal_reason::wrong_array_length: return std::string("key ") + r.key + " has wrong array length";
     case refusal_reason::no_layer_slides: return "the model has a sliding window, and no layer that uses it";
+    case refusal_reason::shared_layer_has_no_source:
+      return "layers that share K and V find no layer of their kind to share with (an assertion of the engine)";
     case refusal_reason::no_context_length: return "n_ctx and the model's context length cannot both be zero";
     case refusal_reason::no_batch: return "n_batch and n_ubatch cannot both be zero";
     case refusal_reason::n_seq_max_too_large: return "n_seq_max must be <= 256";
@@ -291,17 +293,21 @@ inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan
     lines.push_back("llama_context: n_ctx_seq (" + std::to_string(p.n_ctx_seq) + ") > n_ctx_train (" +
                     std::to_string(h.n_ctx_train) + ") -- possible training context overflow");
   }
-  for (const cache_plan& c : p.caches) {
+  const auto add_cache = [&](const cache_plan& c) {
     const std::string_view name = c.name;
     const std::string cells = std::to_string(c.cells) + " cells";
     if (name == "base") lines.push_back("llama_kv_cache_iswa: creating non-SWA KV cache, size = " + cells);
     if (name == "swa") lines.push_back("llama_kv_cache_iswa: creating     SWA KV cache, size = " + cells);
-    if (name == "indexer") lines.push_back("llama_kv_cache: creating indexer KV cache, size = " + cells);
     detail::add_buffer_lines(lines, p, name, "llama_kv_cache", " KV buffer size = ");
     lines.push_back("llama_kv_cache: size = " + mib(c.k_bytes + c.v_bytes, 7) + " MiB (" + number(c.cells, 6) +
                     " cells, " + number(c.layers, 3) + " layers, " + number(p.n_seq_max, 2) + "/" +
                     std::to_string(c.n_stream) + " seqs), K (" + type_name(s.type_k) + "): " + mib(c.k_bytes, 7) +
                     " MiB, V (" + type_name(s.type_v) + "): " + mib(c.v_bytes, 7) + " MiB");
+  };
+  // A hybrid creates its index cache after the states, all others in the order of the plan.
+  const auto is_late = [&](const cache_plan& c) { return p.recurrent.exists && std::string_view(c.name) == "indexer"; };
+  for (const cache_plan& c : p.caches) {
+    if (!is_late(c)) add_cache(c);
   }
   for (const compressor_plan& c : p.compressors) {
     lines.push_back("llama_dsv4_comp_state: " + std::string(c.name) + " ratio = " + std::to_string(c.ratio) +
@@ -317,6 +323,9 @@ inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan
                     number(r.cells, 6) + " cells, " + number(h.n_layer(), 3) + " layers, " + number(p.n_seq_max, 2) +
                     " seqs " + number(p.n_rs_seq, 2) + " rs_seq), R (f32): " + mib(r.r_bytes, 7) + " MiB, S (f32): " +
                     mib(r.s_bytes, 7) + " MiB, P (f32): " + mib(r.p_bytes, 7) + " MiB");
+  }
+  for (const cache_plan& c : p.caches) {
+    if (is_late(c)) add_cache(c);
   }
   return lines;
 }
@@ -335,7 +344,6 @@ namespace detail {
   }
   if (recurrent) return attention ? "hybrid" : "recurrent";
   if (h.is_mla) return "MLA";
-  if (h.has_window) return "hybrid";
   return most == h.n_head ? "MHA" : most == 1 ? "MQA" : "GQA";
 }
 
@@ -388,6 +396,30 @@ inline void fill_figures(config::evaluation& e, const hparams& h, const settings
 
 }  // namespace detail
 
+namespace detail {
+
+/// Bytes by length and number of sequences. More sequences can take less (cells are rounded up for each), so the most
+/// of all smaller numbers counts. Beyond the engine's own limits nothing fits.
+[[nodiscard]] inline std::function<checked_count(const config::workload&)> curve_of(const hparams& h, const settings& s) {
+  return [h, s](const config::workload& asked) {
+    const checked_count length = larger(checked_count(asked.prompt) + asked.generated, 1U);
+    checked_count most = 0U;
+    for (std::uint64_t n = 1; n <= asked.sequences; ++n) {
+      const checked_count n_ctx = length * n;
+      if (n > 256 || !n_ctx.fits(~std::uint32_t{0})) return checked_count::failed(failure::overflow);
+      settings tried = s;
+      tried.n_seq_max = static_cast<std::uint32_t>(n);
+      tried.n_ctx = static_cast<std::uint32_t>(n_ctx.value());
+      const context_plan p = plan(h, tried);
+      if (p.refused) return checked_count::failed(failure::unsupported_layer);
+      most = larger(most, p.total_bytes);
+    }
+    return most;
+  };
+}
+
+}  // namespace detail
+
 /// The engine's figures under the names of its own structures: total_bytes, k_bytes, v_bytes, n_ctx …, caches[],
 /// layers[], bytes_per_device, layers_per_device; `error` where the engine refuses. `d` is a config.json, or GGUF
 /// metadata as an object. Throws config_error, usage_error, size_error.
@@ -426,6 +458,8 @@ inline void fill_figures(config::evaluation& e, const hparams& h, const settings
     return e;
   }
   detail::fill_figures(e, h, s, p);
+  e.figures["log"] = log_lines(h, s, p);
+  e.peak_bytes = detail::curve_of(h, s);
   e.total_bytes = p.total_bytes;
   for (const pool& b : p.pools) {
     e.pools.push_back(config::pool_bytes{b.name, b.device, b.unit_bytes.count(), b.units, b.size().count()});

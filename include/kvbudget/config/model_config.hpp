@@ -271,7 +271,7 @@ class model_config {
   /// Defaults as JSON values; kept because nodes only refer to them.
   const json& default_value(const families::class_default& d) const {
     switch (d.kind) {
-      case families::default_kind::integer: return owned_.emplace_back(d.value);
+      case families::default_kind::integer: return owned_.emplace_back(static_cast<std::uint64_t>(d.value));
       case families::default_kind::boolean: return owned_.emplace_back(d.value != 0);
       case families::default_kind::json_text:
         return owned_.emplace_back(json::parse(families::default_texts[d.value]));

@@ -34,8 +34,11 @@ namespace detail {
 [[nodiscard]] inline std::uint64_t axis(const config::settings_reader& in, std::string_view name) {
   const config::json* const value = in.find(name);
   if (value == nullptr) return 0;
-  if (*value == 0) return 0;
-  if (*value == 1 || *value == -1) return 1;
+  if (value->is_number_integer() && (!value->is_number_unsigned() || value->get<std::uint64_t>() <= 1)) {
+    const auto number = value->get<std::int64_t>();
+    if (number == 0) return 0;
+    if (number == 1 || number == -1) return 1;
+  }
   in.fail(name, *value, "unusable value", "0, 1 or -1");
 }
 }  // namespace detail
@@ -162,6 +165,7 @@ auto with_policy(const settings& s, const Body& body) {
 [[nodiscard]] inline cached_model read_model(const config::document& d, const settings& s) {
   const auto dtype = s.dtype ? s.dtype : detail::stated_dtype(d);
   if (!dtype) {
+    (void)config::model_config(d, s.part);  // what is no config at all is refused as such
     throw config_error({d.file, "/dtype", ""}, "missing, and transformers has no default of its own",
                        "a dtype in the config, or the dtype option");
   }

@@ -499,6 +499,7 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
   }
   e.figures = detail::figures_json(p, q.settings.settings.version);
   if (p.reason != refusal::none) e.refusal = e.figures["error"];
+  e.too_large = p.reason == refusal::memory_too_small || p.reason == refusal::no_available_memory;
   e.notes = detail::explain(q, p);
   if (!p.has_groups()) return e;
 
@@ -516,6 +517,11 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
     }
   }
   detail::set_curve(e, q, p);
+  if (sized && p.blocks_per_request > 0) {
+    const std::uint64_t usable = p.num_blocks - 1;  // all but the null block
+    e.own_capacity = config::pool_capacity{largest_max_model_len(q.model.model, q.settings.settings),
+                                           usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
+  }
   e.layers = detail::layers_of_request(q, p);
   e.notes.push_back("layers list what one request of max_model_len holds on one rank; groups share the pool's blocks");
   return e;

@@ -168,9 +168,11 @@ class conversion {
     m_.context_length = 2048;
     m_.embedding_length = c_.need({"hidden_size"});
     m_.head_count = c_.need({"num_attention_heads", "n_head"});
-    // Published files of 7B models leave the number out, and the converter reads it from the plain file.
+    // Files of multi-query models leave the number out: 1, as in all published GGUF files. Of the others FalconConfig
+    // makes the number of heads.
     const auto kv = c_.count({"num_kv_heads"});
-    m_.head_count_kv = kv ? *kv : c_.count_or("n_head_kv", 1);
+    const bool all_heads = c_.has_class() && !c_.boolean("multi_query").value_or(true);
+    m_.head_count_kv = kv ? *kv : c_.count_or("n_head_kv", all_heads ? m_.head_count[0] : 1U);
   }
 
   void deci() {

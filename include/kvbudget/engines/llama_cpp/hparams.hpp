@@ -22,6 +22,7 @@ enum class refusal_reason : std::uint8_t {
   missing_key,                      ///< of the file; `key` names it
   wrong_array_length,               ///< of the file; `key`
   no_layer_slides,                  ///< a window, but no layer that uses it
+  shared_layer_has_no_source,       ///< the last layer with a cache must be full, the one before it sliding
   no_context_length,                ///< n_ctx 0 and no context length in the file
   no_batch,                         ///< n_batch and n_ubatch 0
   n_seq_max_too_large,              ///< more than 256
@@ -375,10 +376,18 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
   detail::load_indexer(m, h);
   detail::load_states(m, h);
 
-  if (h.has_window && !h.refused && (a.memory == memory_kind::attention)) {
+  if (h.has_window && !h.refused && a.memory == memory_kind::attention) {
     bool any = false;
     for (std::uint32_t il = 0; il < h.n_layer_all; ++il) any = any || h.layers[il].slides;
     if (!any) refuse(refusal_reason::no_layer_slides);
+  }
+  if (a.kv_layers_from_start >= 0 || a.shares_kv_from_file) {
+    const std::uint32_t kept = h.n_layer_kv;
+    for (std::uint32_t il = kept; il < h.n_layer_all; ++il) {
+      if (kept < 2 || h.layers[kept - (h.layers[il].slides ? 2 : 1)].slides != h.layers[il].slides) {
+        refuse(refusal_reason::shared_layer_has_no_source);
+      }
+    }
   }
   return h;
 }

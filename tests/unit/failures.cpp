@@ -1,0 +1,74 @@
+// Failures at run time: what a constant expression refuses to compile throws a size_error here.
+#include "support/catch.hpp"
+
+#include <cstring>
+#include <string>
+
+#include <kvbudget/core.hpp>
+
+using namespace kvbudget;
+
+namespace {
+
+template <class Body>
+failure reason_of(const Body& body) {
+  try {
+    body();
+  } catch (const size_error& e) {
+    return e.reason();
+  }
+  return failure::none;
+}
+
+}  // namespace
+
+TEST_CASE("arithmetic on units raises its failure") {
+  const bytes one(1);
+  CHECK(reason_of([&] { (void)(bytes::max() + one); }) == failure::overflow);
+  CHECK(reason_of([&] { (void)(bytes::max() * 2); }) == failure::overflow);
+  CHECK(reason_of([&] { (void)(one - bytes(2)); }) == failure::negative);
+  CHECK(reason_of([&] { (void)(one * -1); }) == failure::negative);
+  CHECK(reason_of([&] { (void)(one / 0); }) == failure::division_by_zero);
+  CHECK(reason_of([&] { (void)(one / bytes()); }) == failure::division_by_zero);
+  CHECK(reason_of([&] { (void)(one % bytes()); }) == failure::division_by_zero);
+  CHECK(reason_of([&] { (void)bytes(-1); }) == failure::negative);
+  CHECK(reason_of([&] { (void)tokens(checked_count::failed(failure::partial_block)); }) == failure::partial_block);
+  CHECK(reason_of([&] { (void)(bytes::max() - one + one); }) == failure::none);
+}
+
+TEST_CASE("an operator that fails leaves its left side as it was") {
+  bytes total = bytes::max();
+  CHECK(reason_of([&] { total += bytes(1); }) == failure::overflow);
+  CHECK(total == bytes::max());
+}
+
+TEST_CASE("every failure is raised under its own reason, with a text") {
+  for (const failure f : {failure::overflow, failure::negative, failure::division_by_zero, failure::partial_block,
+                          failure::exceeds_reservation, failure::too_many_layers, failure::unsupported_layer}) {
+    CAPTURE(static_cast<int>(f));
+    CHECK(reason_of([&] { (void)checked_count::failed(f).value(); }) == f);
+    try {
+      raise_failure(f);
+    } catch (const std::exception& e) {
+      CHECK(std::string(e.what()).substr(0, 10) == "kvbudget: ");
+    }
+  }
+  CHECK_NOTHROW(raise_failure(failure::none));
+}
+
+TEST_CASE("totals and inverses raise what is never computable") {
+  const uniform_batch one{request(tokens(10), tokens(0)), 1};
+  const full_attention partial = grouped_query_attention(1, 80, q8_0);
+  const full_attention whole = grouped_query_attention(1, 96, q8_0);
+  CHECK(reason_of([&] { (void)total_bytes(partial, stored_positions{}, one); }) == failure::partial_block);
+  CHECK(reason_of([&] { (void)cache_formula{partial, stored_positions{}}.max_length(bytes(1'000'000), 1); }) == failure::partial_block);
+  CHECK(reason_of([&] { (void)cache_formula{partial, stored_positions{}}.max_sequences(bytes(1'000'000), one.each); }) == failure::partial_block);
+  CHECK(reason_of([&] { (void)cache_formula{whole, paged{tokens(0)}}.max_length(bytes(1'000'000), 1); }) == failure::division_by_zero);
+  CHECK(reason_of([&] { (void)total_bytes(repeated{65'537U, whole}, stored_positions{}, one); }) == failure::too_many_layers);
+  CHECK(reason_of([&] { (void)cache_formula{repeated{65'537U, whole}, stored_positions{}}.max_length(bytes(1'000'000), 1); }) == failure::too_many_layers);
+  CHECK(reason_of([&] { (void)total_bytes(whole, static_reservation{tokens(9)}, one); }) == failure::exceeds_reservation);
+  CHECK(reason_of([&] { (void)grouped(int4, 63, f16, 2); }) == failure::partial_block);
+  CHECK(reason_of([&] { (void)grouped(int8, 0xffff'ffff, f16, 2); }) == failure::overflow);
+  CHECK(reason_of([&] { (void)weight_bytes(~std::uint64_t{0}, 16); }) == failure::overflow);
+  CHECK(reason_of([&] { (void)device_budget{bytes(1), {1, 0}, bytes(), bytes(), {0, 1}}.usable(); }) == failure::division_by_zero);
+}
