@@ -206,9 +206,11 @@ auto with_policy(const settings& s, const Body& body) {
 /// What the tensors' storages hold: more than the tensors where those are slices.
 [[nodiscard]] inline std::uint64_t storage_bytes(const cached_model& m, const settings& s, const uniform_batch& batch,
                                                  std::uint64_t total) {
-  if (s.cache != cache_kind::dynamic && s.cache != cache_kind::mems) return total;
-  checked_count storage = total_footprint(m.layers, dynamic_cache_storage{}, batch).total();
-  if (s.decode_steps > 0) storage += m.conv_row_bytes * s.batch;
+  checked_count storage = total;
+  if (s.cache == cache_kind::dynamic || s.cache == cache_kind::mems) {
+    storage = total_footprint(m.layers, dynamic_cache_storage{}, batch).total();
+    if (s.decode_steps > 0) storage += m.conv_row_bytes * s.batch;
+  }
   if (m.keeps_position_ids) {
     // The first indexed layer keeps int64 position ids: of the prompt, and for three axes once there was a step.
     storage += s.decode_steps == 0 ? checked_count(s.seq_len) * 8U

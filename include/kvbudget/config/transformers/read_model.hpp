@@ -47,7 +47,8 @@ inline constexpr std::string_view assembled_types[] = {"encoder-decoder", "speec
                                                        "vision-encoder-decoder"};
 
 /// forward() makes an EncoderDecoderCache of these, encoder or not (modeling_X.py of 5.24.0 and of 4.57.6).
-inline constexpr std::string_view pairing_types[] = {"megatron-bert", "rembert", "roc_bert"};
+inline constexpr std::string_view pairing_types[] = {"megatron-bert", "musicgen_decoder", "musicgen_melody_decoder",
+                                                      "rembert", "roc_bert"};
 inline constexpr std::string_view pairing_types_before_5[] = {
     "bert",    "bert-generation",      "camembert", "data2vec-text", "electra",        "ernie",
     "roberta", "roberta-prelayernorm", "roformer",  "xlm-roberta",   "xlm-roberta-xl", "xmod",
