@@ -37,8 +37,8 @@ class basic_model {
     std::size_t kind;  ///< index into kinds()
   };
 
-  /// Adds a layer. Raises model_has_more_than_65536_layers().
-  void add(std::int64_t layer, const layer_type& value) {
+  /// Adds a layer; returns its kind, an index into kinds(). Raises model_has_more_than_65536_layers().
+  std::size_t add(std::int64_t layer, const layer_type& value) {
     if (layers_.size() == max_layers) model_has_more_than_65536_layers();
     // The newest first, and not all of very many: a file must not be able to make this quadratic.
     std::size_t kind = kinds_.size();
@@ -52,7 +52,13 @@ class basic_model {
       kinds_.push_back(value);
       counts_.push_back(0);
     }
-    ++counts_[kind];
+    add_another(layer, kind);
+    return kind;
+  }
+  /// Adds a layer that is equal to an earlier one.
+  void add_another(std::int64_t layer, std::size_t kind) {
+    if (layers_.size() == max_layers) model_has_more_than_65536_layers();
+    ++counts_.at(kind);
     layers_.push_back(placed_layer{layer, kind});
   }
 

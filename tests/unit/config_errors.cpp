@@ -250,9 +250,9 @@ TEST_CASE("huge shapes are overflows, not small sizes") {
 TEST_CASE("lists and numbers of an attacker's choice take no time") {
   const auto start = std::chrono::steady_clock::now();
   std::string numbers, overrides;
-  for (int i = 0; i < 100'000; ++i) numbers += (i == 0 ? "" : ",") + std::to_string(1'000'000 + i);
+  for (int i = 0; i < 100'000; ++i) numbers.append(i == 0 ? "" : ",").append(std::to_string(1'000'000 + i));
   for (int i = 0; i < 30'000; ++i) {
-    overrides += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":{\"head_dim\":" + std::to_string(i + 1) + "}";
+    overrides.append(i == 0 ? "\"" : ",\"").append(std::to_string(i)).append("\":{\"head_dim\":").append(std::to_string(i + 1)).append("}");
   }
   CHECK_NOTHROW(evaluate(with("mllama_text_model", "\"num_hidden_layers\": 65536, \"cross_attention_layers\": [" + numbers + "]")));
   CHECK_NOTHROW(evaluate(with("qwen4_exp_text", "\"num_hidden_layers\": 65536, \"indexer_head_dim\": 128, \"ple_layer_ids\": [" + numbers + "]")));

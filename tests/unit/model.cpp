@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <vector>
 
 #include <kvbudget/core.hpp>
@@ -45,10 +46,15 @@ TEST_CASE("equal layers are one kind, counted") {
   CHECK(m.kinds()[0].kind == "sliding_attention");
   CHECK(m.count(0) == 105);
   CHECK(m.count(1) == 21);
-  CHECK(m.layers().size() == 126);
+  REQUIRE(m.layers().size() == 126);
   CHECK(m.layers()[5].kind == 1);
   CHECK(m.layers()[125].layer == 125);
-  CHECK(total_bytes(m, stored_positions{}, batch) == bytes((std::uint64_t{21} * 4000 + 105 * 1024) * 2 * 4096));
+  CHECK(m.add(126, {"full_attention", {full}}) == 1);
+  m.add_another(127, 0);
+  CHECK(m.count(1) == 22);
+  CHECK(m.count(0) == 106);
+  CHECK_THROWS_AS(m.add_another(128, 2), std::out_of_range);
+  CHECK(total_bytes(m, stored_positions{}, batch) == bytes((std::uint64_t{22} * 4000 + 106 * 1024) * 2 * 4096));
 }
 
 TEST_CASE("a layer is the sum of its parts; layers without any cost nothing") {
@@ -80,6 +86,7 @@ TEST_CASE("many different layers: all are counted, in bounded time") {
   // 2 x (1 + 2 + … + 65,536) bytes a position
   CHECK(total_bytes(m, stored_positions{}, uniform_batch{request(1_tokens, 0_tokens), 1}) == bytes(max_layers * (max_layers + 1)));
   CHECK_THROWS_AS(m.add(0, {"full_attention", {full}}), size_error);
+  CHECK_THROWS_AS(m.add_another(0, 0), size_error);
   CHECK(m.layers().size() == max_layers);
 }
 

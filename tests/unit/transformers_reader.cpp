@@ -360,7 +360,9 @@ TEST_CASE("a published file with bare Infinity, a byte order mark and repeated k
 
 TEST_CASE("a quantization_config of 200,000 names changes nothing") {
   std::string names;
-  for (int i = 0; i < 200'000; ++i) names += (i == 0 ? "\"" : ",\"") + ("model.layers." + std::to_string(i)) + ".mlp.gate_proj\"";
+  for (int i = 0; i < 200'000; ++i) {
+    names.append(i == 0 ? "\"model.layers." : ",\"model.layers.").append(std::to_string(i)).append(".mlp.gate_proj\"");
+  }
   CHECK(bytes_of(R"({"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 4, "dtype": "float16",
                      "quantization_config": {"modules_to_not_convert": [)" + names + "]}}", options(R"({"seq_len": 3})")) == 768);
 }

@@ -56,27 +56,26 @@ inline std::string with_spelled_non_finite_numbers(std::string_view text) {
   constexpr std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
   std::string result;
   result.reserve(text.size() + 64);
+  std::size_t copied = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
-      if (c == '\\' && i + 1 < text.size()) result += text[i++];
+      if (c == '\\') ++i;
       else if (c == '"') in_string = false;
-      result += text[i];
       continue;
     }
     if (c == '"') in_string = true;
-    bool replaced = false;
+    if (c != '-' && c != 'I' && c != 'N') continue;
     for (const std::string_view word : words) {
       if (text.substr(i, word.size()) != word) continue;
-      result += std::string(R"({"__float__":")") + std::string(word) + "\"}";
-      i += word.size() - 1;
-      replaced = true;
+      result.append(text, copied, i - copied).append(R"({"__float__":")").append(word).append("\"}");
+      copied = i + word.size();
+      i = copied - 1;
       break;
     }
-    if (!replaced) result += c;
   }
-  return result;
+  return result.append(text, copied, text.npos);
 }
 
 }  // namespace detail

@@ -20,8 +20,9 @@ inline void describe(evaluation& e, const transformers::cached_model& m) {
 template <class Policy>
 void add_costs(evaluation& e, const transformers::cached_model& m, const Policy& policy, const workload& w,
                tokens encoder) {
-  const auto batch_of = [prefix = m.prefix_positions, encoder](const workload& asked) {
-    return uniform_batch{request(tokens(checked_count(asked.prompt) + prefix), tokens(asked.generated), encoder),
+  const std::uint64_t before = m.prefix_positions + (m.encoder_is_prefix ? encoder.count() : 0);
+  const auto batch_of = [before, encoder](const workload& asked) {
+    return uniform_batch{request(tokens(checked_count(asked.prompt) + before), tokens(asked.generated), encoder),
                          asked.sequences};
   };
   const auto cost_of = [&](const cache_layer& kind) {

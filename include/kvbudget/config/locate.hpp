@@ -57,8 +57,8 @@ namespace detail {
 [[nodiscard]] inline located_config from_hub_cache(const std::string& id) {
   const std::size_t at = id.find('@');
   const std::string wanted = at == id.npos ? "main" : id.substr(at + 1);
-  std::string folder = "models--" + id.substr(0, at);
-  folder.replace(folder.find('/'), 1, "--");
+  const std::size_t slash = id.find('/');
+  const std::string folder = "models--" + id.substr(0, slash) + "--" + id.substr(slash + 1, at == id.npos ? at : at - slash - 1);
   const std::filesystem::path model = hub_cache() / folder;
   std::string revision = wanted;
   if (std::ifstream reference(model / "refs" / wanted); reference) std::getline(reference, revision);

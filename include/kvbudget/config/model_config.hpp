@@ -242,7 +242,15 @@ class model_config {
     return name;
   }
 
+  /// Most fields are asked for several times.
   [[nodiscard]] found look_up(std::string_view name) const {
+    for (const auto& [known_name, at] : looked_up_) {
+      if (known_name == name) return at;
+    }
+    return looked_up_.emplace_back(name, look_up_anew(name)).second;
+  }
+
+  [[nodiscard]] found look_up_anew(std::string_view name) const {
     const json& object = text_.value();
     if (const auto at = object.find(name); at != object.end()) return {&*at, nullptr, name};
     const std::string_view raw = raw_name(name);
@@ -263,7 +271,8 @@ class model_config {
   static const families::class_default* find_default(const families::class_default* from, std::size_t size,
                                                      std::string_view name) {
     for (std::size_t i = 0; i < size; ++i) {
-      if (name == families::field_names[from[i].field]) return from + i;
+      const char* const field = families::field_names[from[i].field];
+      if (name.starts_with(field[0]) && name == field) return from + i;
     }
     return nullptr;
   }
@@ -309,6 +318,7 @@ class model_config {
   bool own_defaults_apply_ = false;
   mutable std::deque<json> owned_;
   mutable std::vector<memory> remembered_;
+  mutable std::vector<std::pair<std::string_view, found>> looked_up_;  // names are literals of the reader
 };
 
 }  // namespace kvbudget::config

@@ -183,7 +183,8 @@ auto with_policy(const settings& s, const Body& body) {
 [[nodiscard]] inline uniform_batch batch_of(const config::document& d, const cached_model& m, const settings& s) {
   std::uint64_t encoder = s.encoder_seq_len != 0 ? s.encoder_seq_len : m.encoder_positions;
   if (s.images_per_sequence) encoder = detail::image_positions(d, *s.images_per_sequence);
-  const checked_count prompt = checked_count(s.seq_len) + m.prefix_positions;
+  checked_count prompt = checked_count(s.seq_len) + m.prefix_positions;
+  if (m.encoder_is_prefix) prompt += encoder;
   return {request(tokens(prompt), tokens(s.decode_steps), tokens(encoder)), s.batch};
 }
 

@@ -31,6 +31,7 @@ struct cached_model {
   std::uint64_t prefix_positions = 0;  ///< positions that the model itself puts before every prompt
   bool has_cross_attention = false;
   std::uint64_t encoder_positions = 0; ///< where the encoder's length is a property of the model (image patches)
+  bool encoder_is_prefix = false;      ///< the encoder's states stand before the prompt, in every decoder layer
   bool all_full = true;                ///< every layer is full attention (a quantized cache wants that)
   bool keeps_position_ids = false;     ///< storage of int64 position ids beside the tensors (qwen4_exp)
   bool keeps_module_state = false;     ///< part of the state is in the modules, not in the cache object
@@ -125,18 +126,17 @@ class model_reader {
     // Layers of one kind are equal unless something says otherwise, so most models build one value per kind.
     const bool per_layer = rows.differ_by_layer() || c_.field("indexer_types") || c_.field("kv_source_layers") ||
                            c_.field("ple_layer_ids") || !indexers_on_every_layer();
-    std::optional<cache_layer> built[static_cast<std::size_t>(layer_kind::none) + 1];
+    std::optional<std::size_t> built[static_cast<std::size_t>(layer_kind::none) + 1];
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       if (kinds[i] == layer_kind::none && is_before(5, 23) && shares_kv_) continue;
       auto& known = built[static_cast<std::size_t>(kinds[i])];
       const bool special = per_layer || is_vision_cross(i);
       if (!special && known) {
-        result_.layers.add(static_cast<std::int64_t>(i), *known);
+        result_.layers.add_another(static_cast<std::int64_t>(i), *known);
         continue;
       }
-      cache_layer layer = build(rows, i, kinds);
-      result_.layers.add(static_cast<std::int64_t>(i), layer);
-      if (!special) known = std::move(layer);
+      const std::size_t kind = result_.layers.add(static_cast<std::int64_t>(i), build(rows, i, kinds));
+      if (!special) known = kind;
     }
     add_model_state(rows, kinds);
     add_cross_attention(rows, kinds);
@@ -264,6 +264,7 @@ class model_reader {
   void add_attention(cache_layer& layer, const attention_rows& rows, std::size_t i, const layer_kinds& kinds) {
     const layer_kind kind = kinds[i];
     const row_shape shape = rows.at(i, kind);
+    if (i == 0) first_k_heads_ = shape.k_heads;
     const kv_row k = row(shape.k_heads, shape.k_width, o_.k_type);
     const kv_row v = row(shape.v_heads, shape.v_width, o_.v_type);
     if (is_vision_cross(i)) {
@@ -377,6 +378,7 @@ class model_reader {
     // A decoder made for an encoder always has cross attention; BERT and its like only when they are told so.
     if (is_one_of(c_.published_model_type(), assembled_types)) return adds || c_.count("decoder_layers");
     if (c_.model_type() == "blip_text_model") return c_.boolean("is_decoder").value_or(true);
+    if (c_.published_model_type() == "musicgen_melody") return false;  // modeling_musicgen_melody.py concatenates
     return adds || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
            c_.boolean("is_encoder_decoder").value_or(false);
   }
@@ -391,9 +393,10 @@ class model_reader {
         !encoder_decoder && (is_before(5, 0) ? is_one_of(c_.model_type(), pairing_types_before_5)
                                              : is_one_of(c_.model_type(), pairing_types));
     if (c_.model_type() == "blip_text_model") result_.pairs_empty_cross_cache = true;
+    result_.encoder_is_prefix = c_.published_model_type() == "musicgen_melody";
     if (!encoder_decoder) {
       // The pair of caches is made all the same; its cross half stays empty.
-      if (!is_one_of(c_.published_model_type(), assembled_types)) return;
+      if (!is_one_of(c_.published_model_type(), assembled_types) && !result_.encoder_is_prefix) return;
       for (std::size_t i = 0; i < kinds.size(); ++i) {
         result_.layers.add(static_cast<std::int64_t>(i), {"cross_attention", {no_cache{}}});
       }
@@ -441,7 +444,8 @@ class model_reader {
       return;
     }
     const std::uint64_t heads = rows.num_attention_heads();
-    const std::uint64_t kv = rows.at(0, kinds.empty() ? layer_kind::full : kinds.front()).k_heads;
+    const std::uint64_t kv =
+        first_k_heads_ ? *first_k_heads_ : rows.at(0, kinds.empty() ? layer_kind::full : kinds.front()).k_heads;
     result_.attention = kv == heads ? "MHA" : kv == 1 ? "MQA" : "GQA";
   }
 
@@ -450,6 +454,7 @@ class model_reader {
   cached_model result_;
   std::vector<std::uint64_t> cross_layers_;
   std::vector<std::uint64_t> embedding_layers_;
+  std::optional<std::uint64_t> first_k_heads_;  ///< of layer 0, if it has attention
   bool shares_kv_ = false;
 };
 
