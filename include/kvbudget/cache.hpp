@@ -53,46 +53,46 @@ template <class Policy, class Length>
 
 // ---- stored positions -------------------------------------------------------------------------------------------
 
-[[nodiscard]] constexpr checked_count positions(stored_positions, const full_attention&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const full_attention&, const request& r) noexcept {
   return r.length();
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const mla_attention&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const mla_attention&, const request& r) noexcept {
   return r.length();
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const index_keys&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const index_keys&, const request& r) noexcept {
   return r.length();
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const sliding_window_attention& l,
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const sliding_window_attention& l,
                                                 const request& r) noexcept {
   return smaller(r.length(), l.window.count());
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const chunked_local_attention& l,
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const chunked_local_attention& l,
                                                 const request& r) noexcept {
   return smaller(r.length(), l.chunk.count());
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const sink_window_attention& l,
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const sink_window_attention& l,
                                                 const request& r) noexcept {
   return smaller(r.length(), checked_count(l.sinks.count()) + l.window.count());
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const ring_buffer_attention& l,
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const ring_buffer_attention& l,
                                                 const request& r) noexcept {
   return smaller(r.length(), l.window.count());
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const reference_window_attention& l,
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const reference_window_attention& l,
                                                 const request& r) noexcept {
   return checked_count(r.prompt.count()) + smaller(r.generated.count(), l.window.count());
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const segment_memory& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const segment_memory& l, const request& r) noexcept {
   return smaller(r.length(), l.length.count());
 }
-[[nodiscard]] constexpr checked_count positions(stored_positions, const cross_attention& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const cross_attention& l, const request& r) noexcept {
   return l.window.count() == 0 ? checked_count(r.encoder.count()) : smaller(r.encoder.count(), l.window.count());
 }
 
 // ---- policies that are made of the stored positions ----------------------------------------------------------------
 
 template <positional_layer Layer>
-[[nodiscard]] constexpr checked_count positions(padded, const Layer& layer, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const padded&, const Layer& layer, const request& r) noexcept {
   return positions(stored_positions{}, layer, r);  // batch_under() has made every request the longest
 }
 

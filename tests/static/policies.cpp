@@ -137,9 +137,9 @@ static_assert(total_footprint(layer_pair{full, state}, padded{}, ragged) == kv(4
 
 constexpr std::uint8_t narrow[] = {255, 1, 200};
 static_assert(total_footprint(full, stored, ragged_batch<std::uint8_t>(narrow)) == kv(456));
-constexpr std::uint64_t wide[] = {std::uint64_t{1} << 40U, std::uint64_t{3} << 33U, 7};
+constexpr std::uint64_t wide[] = {0x123'89ab'cdef, std::uint64_t{3} << 33U, 7};
 static_assert(total_footprint(full, stored, ragged_batch<std::uint64_t>(wide)) ==
-              kv((std::uint64_t{1} << 40U) + (std::uint64_t{3} << 33U) + 7));
+              kv(0x123'89ab'cdef + (std::uint64_t{3} << 33U) + 7));
 static_assert(total_footprint(sliding, stored, ragged_batch<std::uint64_t>(wide)) == kv(18));
 constexpr std::uint64_t too_wide[] = {~std::uint64_t{0}, 1};
 static_assert(total_footprint(full, stored, ragged_batch<std::uint64_t>(too_wide)).total().reason() == failure::overflow);

@@ -147,15 +147,20 @@ def build(model_class, config, dtype, device):
     return model
 
 
-def answers(method, constant):
-    return lambda self, *arguments: constant if self.is_meta else method(self, *arguments)
-
-
 def answer_for_meta_tensors():
     """Some checks look at data, which a meta tensor does not have: they get an answer that lets the forward go on."""
     torch.fx.experimental._config.meta_nonzero_assume_all_nonzero = True
+
+    def answering(method, constant):
+        def answer(self, *arguments):
+            if not self.is_meta:
+                return method(self, *arguments)
+            return True if self.dtype == torch.bool else constant
+
+        return answer
+
     for name, constant in {"item": 1, "__bool__": True, "__int__": 1, "__index__": 1, "__float__": 1.0}.items():
-        setattr(torch.Tensor, name, answers(getattr(torch.Tensor, name), constant))
+        setattr(torch.Tensor, name, answering(getattr(torch.Tensor, name), constant))
 
 
 # -- running ----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ using namespace kvbudget;
 
 namespace {
 
+constexpr stored_positions stored{};
+
 template <class Body>
 failure reason_of(const Body& body) {
   try {
@@ -60,12 +62,12 @@ TEST_CASE("totals and inverses raise what is never computable") {
   const uniform_batch one{request(tokens(10), tokens(0)), 1};
   const full_attention partial = grouped_query_attention(1, 80, q8_0);
   const full_attention whole = grouped_query_attention(1, 96, q8_0);
-  CHECK(reason_of([&] { (void)total_bytes(partial, stored_positions{}, one); }) == failure::partial_block);
-  CHECK(reason_of([&] { (void)cache_formula{partial, stored_positions{}}.max_length(bytes(1'000'000), 1); }) == failure::partial_block);
-  CHECK(reason_of([&] { (void)cache_formula{partial, stored_positions{}}.max_sequences(bytes(1'000'000), one.each); }) == failure::partial_block);
+  CHECK(reason_of([&] { (void)total_bytes(partial, stored, one); }) == failure::partial_block);
+  CHECK(reason_of([&] { (void)cache_formula{partial, stored}.max_length(bytes(1'000'000), 1); }) == failure::partial_block);
+  CHECK(reason_of([&] { (void)cache_formula{partial, stored}.max_sequences(bytes(1'000'000), one.each); }) == failure::partial_block);
   CHECK(reason_of([&] { (void)cache_formula{whole, paged{tokens(0)}}.max_length(bytes(1'000'000), 1); }) == failure::division_by_zero);
-  CHECK(reason_of([&] { (void)total_bytes(repeated{65'537U, whole}, stored_positions{}, one); }) == failure::too_many_layers);
-  CHECK(reason_of([&] { (void)cache_formula{repeated{65'537U, whole}, stored_positions{}}.max_length(bytes(1'000'000), 1); }) == failure::too_many_layers);
+  CHECK(reason_of([&] { (void)total_bytes(repeated{65'537U, whole}, stored, one); }) == failure::too_many_layers);
+  CHECK(reason_of([&] { (void)cache_formula{repeated{65'537U, whole}, stored}.max_length(bytes(1'000'000), 1); }) == failure::too_many_layers);
   CHECK(reason_of([&] { (void)total_bytes(whole, static_reservation{tokens(9)}, one); }) == failure::exceeds_reservation);
   CHECK(reason_of([&] { (void)grouped(int4, 63, f16, 2); }) == failure::partial_block);
   CHECK(reason_of([&] { (void)grouped(int8, 0xffff'ffff, f16, 2); }) == failure::overflow);

@@ -38,7 +38,9 @@ struct figure {
 };
 
 struct outcome {
-  std::string id;
+  std::string case_id;
+  std::string run;
+  std::string id;  // both, as --allow-unsupported sees them
   std::string status;
   std::string reason;  // of an unsupported run
   std::vector<figure> figures;
@@ -141,7 +143,9 @@ bool is_selected(const json& one, const json& run, const std::string& text_type,
 
 outcome verify_run(const json& one, const json& run, const document& config, const options& o) {
   outcome result;
-  result.id = one.value("id", "") + "/" + run.value("name", "");
+  result.case_id = one.value("id", "");
+  result.run = run.value("name", "");
+  result.id = result.case_id + "/" + result.run;
   try {
     const std::string engine = one.value("engine", "");
     json settings = run.at("settings");
@@ -252,8 +256,7 @@ int run(const options& o) {
       for (const figure& f : r.figures) {
         figures.push_back({{"name", f.name}, {"expected", f.expected}, {"computed", f.computed}});
       }
-      const std::size_t slash = r.id.rfind('/');
-      json entry = {{"id", r.id.substr(0, slash)}, {"run", r.id.substr(slash + 1)}, {"status", r.status}, {"figures", figures}};
+      json entry = {{"id", r.case_id}, {"run", r.run}, {"status", r.status}, {"figures", figures}};
       if (!r.reason.empty()) entry["reason"] = r.reason;
       runs.push_back(entry);
     }

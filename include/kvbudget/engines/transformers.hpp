@@ -38,43 +38,43 @@ namespace detail {
 }
 }  // namespace detail
 
-[[nodiscard]] constexpr checked_count positions(dynamic_cache, const full_attention&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const full_attention&, const request& r) noexcept {
   return r.length();
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache, const mla_attention&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const mla_attention&, const request& r) noexcept {
   return r.length();
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache, const index_keys&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const index_keys&, const request& r) noexcept {
   return r.length();
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache, const cross_attention& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const cross_attention& l, const request& r) noexcept {
   return l.window.count() == 0 ? checked_count(r.encoder.count()) : detail::kept_of_window(r.encoder.count(), l.window);
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache, const sliding_window_attention& l,
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const sliding_window_attention& l,
                                                 const request& r) noexcept {
   return detail::kept_of_window(r.length(), l.window);
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache, const chunked_local_attention& l,
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const chunked_local_attention& l,
                                                 const request& r) noexcept {
   return detail::kept_of_window(r.length(), l.chunk);
 }
 
 /// RecurrentGemma until 5.4 (modeling_recurrent_gemma.py): the module's own buffer; a prompt longer than the window
 /// leaves a slice of itself in it.
-[[nodiscard]] constexpr checked_count positions(dynamic_cache, const ring_buffer_attention& l,
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const ring_buffer_attention& l,
                                                 const request&) noexcept {
   return l.window.count();
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const ring_buffer_attention& l,
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const ring_buffer_attention& l,
                                                 const request& r) noexcept {
   return r.generated.count() == 0 ? larger(r.prompt.count(), l.window.count()) : checked_count(l.window.count());
 }
 
 /// `mems` of XLNet: slices of what the last forward pass returned.
-[[nodiscard]] constexpr checked_count positions(dynamic_cache, const segment_memory& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const segment_memory& l, const request& r) noexcept {
   return smaller(r.length(), l.length.count());
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const segment_memory&,
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const segment_memory&,
                                                 const request& r) noexcept {
   return r.length();
 }
@@ -82,20 +82,20 @@ namespace detail {
 template <class Layer>
   requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> ||
            std::same_as<Layer, index_keys>)
-[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const Layer& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const Layer& l, const request& r) noexcept {
   return positions(dynamic_cache{}, l, r);
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const sliding_window_attention& l,
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const sliding_window_attention& l,
                                                 const request& r) noexcept {
   return detail::alive_of_window(r, l.window);
 }
-[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const chunked_local_attention& l,
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const chunked_local_attention& l,
                                                 const request& r) noexcept {
   return detail::alive_of_window(r, l.chunk);
 }
 
 /// Written once, by the prefill.
-[[nodiscard]] constexpr checked_count positions(dynamic_cache_storage, const cross_attention&,
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const cross_attention&,
                                                 const request& r) noexcept {
   return r.encoder.count();
 }
@@ -242,7 +242,7 @@ constexpr void peaks(const quantized_cache& c, const full_attention&, const requ
 }
 
 template <class At>
-constexpr void peaks(dynamic_cache, const compressed_keys& l, const request& r, const At& at) {
+constexpr void peaks(const dynamic_cache&, const compressed_keys& l, const request& r, const At& at) {
   peaks(stored_positions{}, l, r, at);
 }
 
@@ -250,11 +250,11 @@ constexpr void peaks(dynamic_cache, const compressed_keys& l, const request& r, 
 template <class Layer, class At>
   requires(std::same_as<Layer, sliding_window_attention> || std::same_as<Layer, chunked_local_attention> ||
            std::same_as<Layer, ring_buffer_attention>)
-constexpr void peaks(dynamic_cache_storage, const Layer&, const request& r, const At& at) {
+constexpr void peaks(const dynamic_cache_storage&, const Layer&, const request& r, const At& at) {
   if (r.generated.count() != 0) at(request(r.prompt, tokens(), r.encoder));
 }
 template <class At>
-constexpr void peaks(dynamic_cache_storage, const compressed_keys& l, const request& r, const At& at) {
+constexpr void peaks(const dynamic_cache_storage&, const compressed_keys& l, const request& r, const At& at) {
   const std::uint64_t n = r.length().value_or(0);
   if (r.generated.count() == 0) return;
   at(request(r.prompt, tokens(), r.encoder));

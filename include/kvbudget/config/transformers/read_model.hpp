@@ -127,7 +127,10 @@ class model_reader {
     const bool per_layer = rows.differ_by_layer() || c_.field("indexer_types") || c_.field("kv_source_layers") ||
                            c_.field("ple_layer_ids") || !indexers_on_every_layer();
     std::optional<std::size_t> built[static_cast<std::size_t>(layer_kind::none) + 1];
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
+    // MiniMax-01 adds layers as they are used, and linear ones behind the last full one never are.
+    std::size_t listed = kinds.size();
+    while (c_.model_type() == "minimax" && listed > 0 && kinds[listed - 1] == layer_kind::linear) --listed;
+    for (std::size_t i = 0; i < listed; ++i) {
       if (kinds[i] == layer_kind::none && is_before(5, 23) && shares_kv_) continue;
       auto& known = built[static_cast<std::size_t>(kinds[i])];
       const bool special = per_layer || is_vision_cross(i);
