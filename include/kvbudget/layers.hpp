@@ -111,16 +111,26 @@ struct layers_cost {
   }
 };
 
+/// There is a cost; asked of every part, so that a list with one kind that has no rule has none either.
+template <class Policy, class Layers, class Batch>
+concept has_cost = requires(const Policy& p, const Layers& l, const Batch& b) {
+  { layers_cost<Policy, Layers, Batch>::of(p, l, b) } -> std::same_as<footprint>;
+};
+
 template <class Policy, class Layer, class Batch>
 struct layers_cost<Policy, repeated<Layer>, Batch> {
-  static constexpr footprint of(const Policy& policy, const repeated<Layer>& layers, const Batch& batch) {
+  static constexpr footprint of(const Policy& policy, const repeated<Layer>& layers, const Batch& batch)
+    requires has_cost<Policy, Layer, Batch>
+  {
     return layers_cost<Policy, Layer, Batch>::of(policy, layers.layer, batch) * layers.count;
   }
 };
 
 template <class Policy, class First, class... Rest, class Batch>
 struct layers_cost<Policy, layer_list<First, Rest...>, Batch> {
-  static constexpr footprint of(const Policy& policy, const layer_list<First, Rest...>& layers, const Batch& batch) {
+  static constexpr footprint of(const Policy& policy, const layer_list<First, Rest...>& layers, const Batch& batch)
+    requires(has_cost<Policy, First, Batch> && (has_cost<Policy, Rest, Batch> && ...))
+  {
     const footprint first = layers_cost<Policy, First, Batch>::of(policy, layers.first, batch);
     if constexpr (sizeof...(Rest) == 0) {
       return first;
@@ -135,7 +145,9 @@ template <class Policy, layer_range Layers, class Batch>
 struct layers_cost<Policy, Layers, Batch> {
   using layer_type = std::remove_cvref_t<decltype(*std::declval<const Layers&>().begin())>;
 
-  static constexpr footprint of(const Policy& policy, const Layers& layers, const Batch& batch) {
+  static constexpr footprint of(const Policy& policy, const Layers& layers, const Batch& batch)
+    requires has_cost<Policy, layer_type, Batch>
+  {
     footprint sum{0U, 0U, 0U};
     for (auto at = layers.begin(); at != layers.end();) {
       auto next = at;
@@ -152,7 +164,9 @@ template <class Policy, layer_range Layers, class Length>
 struct layers_cost<Policy, Layers, ragged_batch<Length>> {
   using layer_type = std::remove_cvref_t<decltype(*std::declval<const Layers&>().begin())>;
 
-  static constexpr footprint of(const Policy& policy, const Layers& layers, const ragged_batch<Length>& batch) {
+  static constexpr footprint of(const Policy& policy, const Layers& layers, const ragged_batch<Length>& batch)
+    requires has_cost<Policy, layer_type, ragged_batch<Length>>
+  {
     footprint sum{0U, 0U, 0U};
     for (auto at = layers.begin(); at != layers.end(); ++at) {
       bool seen = false;

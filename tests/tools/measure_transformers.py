@@ -270,6 +270,7 @@ def run(model, settings):
             output = model(**{ids: tokens}, **given, **arguments)
         cache = next((output[n] for n in OUTPUT_FIELDS if output.get(n) is not None), cache)
         length = 1
+        arguments.pop("pixel_values", None)  # a second time would be further images
         if not isinstance(cache, cache_utils.EncoderDecoderCache):
             arguments.pop("encoder_hidden_states", None)  # these positions are in the cache like any other
     if cache is None:
