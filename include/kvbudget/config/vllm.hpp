@@ -430,6 +430,30 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
 
 }  // namespace detail
 
+namespace detail {
+
+/// What single changed settings would bring on the same memory, where they bring something.
+inline void add_changes(config::evaluation& e, const problem& q, const cache_plan& p) {
+  const model m = q.model.view();
+  const settings now = q.settings.view();
+  const auto tell = [&](const std::string& change, const settings& changed) {
+    const cache_plan c = kvbudget::vllm::plan(m, changed);
+    if (c.reason != refusal::none || c.tokens == p.tokens) return;
+    e.notes.push_back("with " + change + ": " + with_thousands(c.tokens) + " tokens instead of " + with_thousands(p.tokens));
+  };
+  settings changed = now;
+  changed.enable_prefix_caching = false;
+  tell("enable_prefix_caching=false", changed);
+  changed = now;
+  changed.max_num_batched_tokens = 2048;
+  tell("max_num_batched_tokens=2048", changed);
+  changed = now;
+  changed.kv_cache_dtype = cache_dtype::fp8;
+  if (now.kv_cache_dtype == cache_dtype::automatic) tell("kv_cache_dtype=fp8", changed);
+}
+
+}  // namespace detail
+
 /// Reads model and settings. Throws config_error, usage_error or engine_refusal.
 [[nodiscard]] inline problem read_problem(const config::document& config, const json* hf_quant_config,
                                           const json& settings) {
@@ -519,9 +543,10 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
   detail::set_curve(e, q, p);
   if (sized && p.blocks_per_request > 0) {
     const std::uint64_t usable = p.num_blocks - 1;  // all but the null block
-    e.own_capacity = config::pool_capacity{largest_max_model_len(q.model.model, q.settings.settings),
+    e.own_capacity = config::pool_capacity{largest_max_model_len(q.model.view(), q.settings.view()),
                                            usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
   }
+  if (sized) detail::add_changes(e, q, p);
   e.layers = detail::layers_of_request(q, p);
   e.notes.push_back("layers list what one request of max_model_len holds on one rank; groups share the pool's blocks");
   return e;
