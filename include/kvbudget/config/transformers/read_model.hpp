@@ -382,7 +382,8 @@ class model_reader {
     if (is_one_of(c_.published_model_type(), assembled_types)) return adds || c_.count("decoder_layers");
     if (c_.model_type() == "blip_text_model") return c_.boolean("is_decoder").value_or(true);
     if (c_.published_model_type() == "musicgen_melody") return false;  // modeling_musicgen_melody.py concatenates
-    return adds || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
+    // A decoder that was made for an encoder has cross attention, used alone or not.
+    return adds || c_.count("decoder_layers") || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
            c_.boolean("is_encoder_decoder").value_or(false);
   }
 
