@@ -27,7 +27,7 @@ import torch  # noqa: E402
 import torch.fx.experimental._config  # noqa: E402
 import transformers  # noqa: E402
 from transformers import cache_utils, initialization  # noqa: E402
-from transformers.modeling_outputs import BaseModelOutput  # noqa: E402
+from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling  # noqa: E402
 from transformers.models.auto import modeling_auto  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
@@ -209,6 +209,8 @@ def encoder_inputs(model, settings):
     if not outputs:
         return {"encoder_hidden_states": states}
     output = BaseModelOutput(last_hidden_state=states)
+    if model.config.model_type == "pp_formulanet":  # its decoder looks at the projected states, which it calls pooled
+        output = BaseModelOutputWithPooling(last_hidden_state=states, pooler_output=states)
     for name in ("router_logits", "attention_mask"):  # some encoders hand these over as well, and decoders ask
         setattr(output, name, None)
     return {"encoder_outputs": output}
@@ -245,6 +247,12 @@ def token_shapes(model, batch, length):
     return batch, length
 
 
+def crosses(cache):
+    """Whether the positions of the encoder are kept apart from those of the decoder."""
+    layers = cache.cross_attention_cache.layers if isinstance(cache, cache_utils.EncoderDecoderCache) else []
+    return any(tensor.numel() for layer in layers for _, tensor in tensors_in(vars(layer)))
+
+
 class NoCache(Exception):
     pass
 
@@ -271,7 +279,7 @@ def run(model, settings):
         cache = next((output[n] for n in OUTPUT_FIELDS if output.get(n) is not None), cache)
         length = 1
         arguments.pop("pixel_values", None)  # a second time would be further images
-        if not isinstance(cache, cache_utils.EncoderDecoderCache):
+        if not crosses(cache):
             arguments.pop("encoder_hidden_states", None)  # these positions are in the cache like any other
     if cache is None:
         if "cache" not in takes:
