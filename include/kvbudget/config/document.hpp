@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -104,7 +106,8 @@ inline document parse_document(std::string_view text, std::string file) {
 inline document read_document(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::string text;
-  bool read = static_cast<bool>(stream);
+  std::error_code ignored;  // a folder opens like a file; libc++ then reads it as an empty one
+  bool read = stream && !std::filesystem::is_directory(path, ignored);
   try {
     if (read) text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
   } catch (const std::ios_base::failure&) {  // a folder opens like a file
