@@ -102,7 +102,7 @@ constexpr bytes kind = total_bytes(with_window(layer, 128_tokens), policy_with_a
 constexpr bytes kind = total_bytes(with_window(layer, 128_tokens), stored_positions{}, batch);
 #endif
 
-#if defined(formula_without_a_rule)  // error: cacheable
+#if defined(formula_without_a_rule)  // error: constraints not satisfied
 constexpr cache_formula formula{repeated{32U, layer}, policy_without_rules{}};
 #else
 constexpr cache_formula formula{repeated{32U, layer}, policy_with_a_rule{}};
