@@ -9,7 +9,7 @@ namespace kvbudget::config {
 /// `v` are the element types of the cache; without them the config's dtype counts, and without that it is an error.
 [[nodiscard]] inline evaluation evaluate_bare(const document& d, std::optional<storage_type> k,
                                               std::optional<storage_type> v, const workload& w,
-                                              tokens encoder = tokens()) {
+                                              tokens encoder = tokens(), const placement& where = {}) {
   const auto stated = transformers::detail::stated_dtype(d);
   if (!stated && !(k && v)) {
     throw config_error({d.file, "/dtype", ""}, "missing, and no element type of the cache was given",
@@ -23,7 +23,7 @@ namespace kvbudget::config {
   evaluation e;
   e.settings = {{"k_dtype", name_of(options.k_type)}, {"v_dtype", name_of(options.v_type)}};
   describe(e, m);
-  add_costs(e, m, stored_positions{}, w, encoder);
+  add_costs(e, m, stored_positions{}, w, encoder, where);
   add_linear_costs(e, m);
   e.figures["total_bytes"] = e.total_bytes;
   return e;
