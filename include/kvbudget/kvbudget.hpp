@@ -12,3 +12,4 @@
 #include <kvbudget/plan.hpp>
 #include <kvbudget/report.hpp>
 #include <kvbudget/spelling.hpp>
+#include <kvbudget/weights.hpp>

@@ -129,6 +129,9 @@ inline void place_llama_cpp(json& options, const placement& where) {
 }
 
 inline void place_vllm(json& options, const placement& where) {
+  if (where.context_parallel > 1) {
+    refuse_placement("context-parallel", "vLLM", "its decode_context_parallel_size, which takes tensor-parallel ranks");
+  }
   if (where.host_layers > 0) refuse_placement("host-layers", "vLLM", "it keeps the cache of every layer on a GPU");
   if (where.attention_data_parallel) {
     refuse_placement("attention-data-parallel", "vLLM", "data-parallel: with it attention is not divided");
@@ -136,9 +139,6 @@ inline void place_vllm(json& options, const placement& where) {
   if (where.tensor_parallel > 1) put_option(options, "tensor_parallel_size", where.tensor_parallel, "tensor-parallel");
   if (where.pipeline_parallel > 1) put_option(options, "pipeline_parallel_size", where.pipeline_parallel, "pipeline-parallel");
   if (!where.stage_layers.empty()) put_option(options, "pp_layer_partition", where.stage_layers, "stage-layers");
-  if (where.context_parallel > 1) {
-    put_option(options, "decode_context_parallel_size", where.context_parallel, "context-parallel");
-  }
 }
 
 /// Each worker counts the blocks that its own memory holds; the fewest are used (v1/core/kv_cache_utils.py).
