@@ -8,20 +8,17 @@
 int main() {
   using namespace kvbudget;
   const auto model = config::read_document("configs/gemma-2-9b-it.json");
-  const config::workload work{6000, 2000, 4, {}};
-
-  plan_report report;
-  report.answer = config::find_engine("transformers")
-                      .evaluate(model, nullptr, {{"seq_len", work.prompt}, {"decode_steps", work.generated}, {"batch", work.sequences}});
-  report.source = model.file;
-  report.work = work;
+  plan_question question;
+  question.engine = "transformers";
+  question.work = config::workload{6000, 2000, 4, {}};
   device_budget device;
   device.capacity = 80_GiB;
   device.utilization = {9, 10};
   device.weights = 18'483'411'968_B;
   device.overhead_share = {10, 100};
-  report.budget = assess(report.answer, work, device);
-  report.weights_given = report.overhead_given = true;
+  question.devices = {device};
+  question.weights = question.overhead = basis::given;
+  const plan_report report = make_plan({model, {}, {}}, question);
 
   fmt::print("{}", to_table(report));
 }

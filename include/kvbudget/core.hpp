@@ -7,7 +7,9 @@
 #include <kvbudget/failure.hpp>
 #include <kvbudget/layer.hpp>
 #include <kvbudget/layers.hpp>
+#include <kvbudget/placement.hpp>
 #include <kvbudget/request.hpp>
+#include <kvbudget/shared_prefix.hpp>
 #include <kvbudget/storage_type.hpp>
 #include <kvbudget/units.hpp>
 #include <kvbudget/version.hpp>

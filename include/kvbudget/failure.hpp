@@ -19,6 +19,7 @@ enum class failure : std::uint8_t {
   partial_block,            ///< a row of a tensor is not a whole number of blocks of its storage type
   exceeds_reservation,      ///< a request is longer than the length that was reserved for it
   too_many_layers,          ///< more than 65,536 layers
+  indivisible,              ///< heads or a state that do not divide among the ranks
   unsupported_layer         ///< the policy has no rule for this kind of layer in this setting
 };
 
@@ -66,6 +67,9 @@ namespace detail {
 [[noreturn]] inline void model_has_more_than_65536_layers() {
   detail::raise(failure::too_many_layers, "kvbudget: a model has more than 65,536 layers");
 }
+[[noreturn]] inline void layer_does_not_divide_among_ranks() {
+  detail::raise(failure::indivisible, "kvbudget: heads or a state do not divide among the tensor-parallel ranks");
+}
 [[noreturn]] inline void policy_has_no_rule_for_this_layer() {
   detail::raise(failure::unsupported_layer, "kvbudget: the cache policy has no rule for this kind of layer");
 }
@@ -80,6 +84,7 @@ constexpr void raise_failure(failure reason) {
     case failure::partial_block: row_is_not_a_whole_number_of_blocks();
     case failure::exceeds_reservation: request_is_longer_than_its_reservation();
     case failure::too_many_layers: model_has_more_than_65536_layers();
+    case failure::indivisible: layer_does_not_divide_among_ranks();
     case failure::unsupported_layer: policy_has_no_rule_for_this_layer();
   }
 }

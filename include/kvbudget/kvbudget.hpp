@@ -4,10 +4,13 @@
 #include <kvbudget/config/bare.hpp>
 #include <kvbudget/config/capacity.hpp>
 #include <kvbudget/config/engines.hpp>
+#include <kvbudget/config/known_devices.hpp>
 #include <kvbudget/config/locate.hpp>
+#include <kvbudget/config/plan.hpp>
 #include <kvbudget/core.hpp>
 #include <kvbudget/model.hpp>
 #include <kvbudget/plan.hpp>
 #include <kvbudget/plot.hpp>
 #include <kvbudget/report.hpp>
 #include <kvbudget/spelling.hpp>
+#include <kvbudget/weights.hpp>

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/config/capacity.hpp>
+#include <kvbudget/config/plan.hpp>
 #include <kvbudget/spelling.hpp>
 #include <kvbudget/version.hpp>
 
@@ -48,18 +48,6 @@ struct fmt::formatter<kvbudget::bytes> {
 };
 
 namespace kvbudget {
-
-/// One plan: all that a report shows. Parts that were not asked for are absent.
-struct plan_report {
-  config::evaluation answer;
-  std::string source;    ///< the file as the user named it
-  std::string revision;  ///< of a model from the local cache, if known
-  std::optional<config::workload> work;
-  std::optional<config::capacity> budget;
-  bool weights_given = false;
-  bool overhead_given = false;
-  std::string weights_basis = "given";  ///< given, or computed from parameters
-};
 
 namespace detail {
 
@@ -112,6 +100,11 @@ struct kind_row {
                      w.sequences == 1 ? "" : "s", grouped_digits(w.prompt), grouped_digits(w.generated));
 }
 
+[[nodiscard]] inline std::string shown(basis b) { return fmt::format("  ({})", name_of(b)); }
+
+/// Without trailing zeros, six digits.
+[[nodiscard]] inline std::string shown(double number) { return fmt::format("{:.6g}", number); }
+
 [[nodiscard]] inline config::json as_json(const std::optional<limit>& answer) {
   if (!answer || answer->unbounded) return nullptr;
   return answer->value;
@@ -150,15 +143,38 @@ struct quantity_row {
   if (e.state_bytes_per_sequence) add("state_per_sequence", *e.state_bytes_per_sequence, "bytes", "computed");
   if (r.budget) {
     const config::capacity& b = *r.budget;
-    add("device_capacity", b.device.capacity.count(), "bytes", "given");
-    add("device_usable", b.device.usable().count(), "bytes", "computed");
-    add("weights", b.device.weights.count(), "bytes", r.weights_given ? r.weights_basis : "untested");
-    add("overhead", b.device.overhead(b.cache_bytes).value(), "bytes", r.overhead_given ? "given" : "untested");
-    add("available_for_cache", b.device.available_for_cache().count(), "bytes", "computed");
+    for (const config::device_share& d : b.devices) {
+      const std::string of = b.devices.size() == 1 ? "" : "_of_device_" + d.name;
+      add("device_capacity" + of, d.budget.capacity.count(), "bytes", "given");
+      add("device_usable" + of, d.budget.usable().count(), "bytes", "computed");
+      add("weights" + of, d.budget.weights.count(), "bytes", std::string(name_of(r.weights)));
+      add("overhead" + of, d.budget.overhead(d.cache_bytes).value(), "bytes", std::string(name_of(r.overhead)));
+      add("available_for_cache" + of, d.budget.available_for_cache().count(), "bytes", "computed");
+    }
     add("fits", b.fits ? 1 : 0, "boolean", "computed");
     add_limit("max_length", b.max_length, "positions");
     add_limit("max_sequences", b.max_sequences, "sequences");
     add_limit("max_tokens", b.max_tokens, "positions");
+  }
+  for (const case_answer& c : r.cases) {
+    if (!c.work) {
+      rows.push_back(quantity_row{"case_" + c.name, "", "bytes", "untested"});
+      continue;
+    }
+    add("case_" + c.name, c.cache_bytes, "bytes", std::string(name_of(c.rests_on)));
+    if (c.fits) add("case_" + c.name + "_fits", *c.fits ? 1 : 0, "boolean", std::string(name_of(c.rests_on)));
+  }
+  if (r.prefix) {
+    add("shared_prefix_common", r.prefix->common_bytes, "bytes", "computed");
+    add("shared_prefix_total", r.prefix->together_bytes, "bytes", "computed");
+    add("shared_prefix_saved", r.prefix->separate_bytes - r.prefix->together_bytes, "bytes", "computed");
+    add_limit("shared_prefix_max_sequences", r.prefix->max_sequences, "sequences");
+  }
+  if (r.movement) {
+    add("sequence_to_move", r.movement->sequence_bytes, "bytes", "computed");
+    if (r.movement->read_bytes_per_step) add("read_per_step", *r.movement->read_bytes_per_step, "bytes", "computed");
+    add("token_computations", r.movement->token_computations, "tokens", "computed");
+    add("token_computations_without_cache", r.movement->token_computations_without_cache, "tokens", "computed");
   }
   return rows;
 }
@@ -205,22 +221,64 @@ struct quantity_row {
   json notes = e.notes;
   if (r.budget) {
     const config::capacity& b = *r.budget;
-    const checked_count cache = b.has_workload ? b.cache_bytes : checked_count(0U);
+    json devices = json::array();
+    for (std::size_t i = 0; i < b.devices.size(); ++i) {
+      const config::device_share& d = b.devices[i];
+      devices.push_back({{"device", i},
+                         {"capacity_bytes", d.budget.capacity.count()},
+                         {"usable_bytes", d.budget.usable().count()},
+                         {"weights_bytes", d.budget.weights.count()},
+                         {"cache_bytes", d.cache_bytes.value()},
+                         {"overhead_bytes", d.budget.overhead(d.cache_bytes).value()},
+                         {"available_bytes", d.budget.available_for_cache().count()},
+                         {"weights_basis", name_of(r.weights)},
+                         {"cache_basis", name_of(r.cache)},
+                         {"overhead_basis", name_of(r.overhead)},
+                         {"fits", d.fits}});
+      if (!r.device_sources.empty()) devices.back()["capacity_source"] = r.device_sources[r.device_sources.size() == 1 ? 0 : i];
+      if (d.name != std::to_string(i)) devices.back()["name"] = d.name;
+    }
     out["budget"] = {{"fits", b.fits},
                      {"limit", b.binding},
                      {"max_tokens", detail::as_json(b.max_tokens)},
                      {"max_sequences", detail::as_json(b.max_sequences)},
                      {"max_length", detail::as_json(b.max_length)},
-                     {"devices",
-                      json::array({{{"device", 0},
-                                    {"capacity_bytes", b.device.capacity.count()},
-                                    {"weights_bytes", b.device.weights.count()},
-                                    {"cache_bytes", cache.value()},
-                                    {"overhead_bytes", b.device.overhead(cache).value()},
-                                    {"available_bytes", b.device.available_for_cache().count()}}})}};
+                     {"tightest_device", b.tightest},
+                     {"devices", devices}};
     if (b.max_length && b.max_length->unbounded) notes.push_back("max_length is unbounded: the cache does not grow with the length");
-    if (!r.weights_given) notes.push_back("weights were not given: untested");
-    if (!r.overhead_given) notes.push_back("activations, runtime and fragmentation were not given: untested");
+    if (r.weights == basis::untested) notes.push_back("weights were not given: untested");
+    if (r.overhead == basis::untested) notes.push_back("activations, runtime and fragmentation were not given: untested");
+  }
+  for (const neighbour& n : r.neighbours) out["budget"]["beside"].push_back({{"name", n.name}, {"bytes", n.size.count()}});
+  for (const case_answer& c : r.cases) {
+    json row = {{"name", c.name}, {"basis", name_of(c.rests_on)}};
+    if (c.work) {
+      row["prompt"] = c.work->prompt;
+      row["generate"] = c.work->generated;
+      row["sequences"] = c.work->sequences;
+      row["cache_bytes"] = c.cache_bytes;
+      row["fits"] = c.fits ? json(*c.fits) : json(nullptr);
+      row["limit"] = c.binding;
+    }
+    out["cases"].push_back(row);
+  }
+  if (r.prefix) {
+    out["shared_prefix"] = {{"positions", r.prefix->prefix},
+                            {"common_bytes", r.prefix->common_bytes},
+                            {"separate_bytes", r.prefix->separate_bytes},
+                            {"together_bytes", r.prefix->together_bytes},
+                            {"saved_bytes", r.prefix->separate_bytes - r.prefix->together_bytes},
+                            {"max_sequences", detail::as_json(r.prefix->max_sequences)}};
+  }
+  if (r.movement) {
+    const movement_answer& m = *r.movement;
+    const auto or_null = [](const auto& value) { return value ? json(*value) : json(nullptr); };
+    out["movement"] = {{"sequence_bytes", m.sequence_bytes},
+                       {"transfer_seconds", or_null(m.transfer_seconds)},
+                       {"read_bytes_per_step", or_null(m.read_bytes_per_step)},
+                       {"max_tokens_per_second", or_null(m.max_tokens_per_second)},
+                       {"token_computations", m.token_computations},
+                       {"token_computations_without_cache", m.token_computations_without_cache}};
   }
   out["notes"] = notes;
   return out;
@@ -240,7 +298,7 @@ struct quantity_row {
                                 r.answer.model_layers, r.answer.attention, detail::engine_name(r));
   out += "| quantity | value | GiB | GB | basis |\n| --- | ---: | ---: | ---: | --- |\n";
   for (const detail::quantity_row& row : detail::quantities(r)) {
-    const bool is_size = row.unit == "bytes";
+    const bool is_size = row.unit == "bytes" && !row.value.empty();
     const bytes amount = is_size ? parse_bytes(row.value) : bytes();
     out += fmt::format("| {} | {}{} | {} | {} | {} |\n", row.name, row.value, is_size ? " B" : "",
                        is_size ? to_gib(amount, 3) : "", is_size ? to_gb(amount, 3) : "", row.basis);
@@ -283,17 +341,25 @@ struct quantity_row {
   if (r.budget) {
     const config::capacity& b = *r.budget;
     out += '\n';
-    line("device", detail::in_all_units(b.device.capacity) + "  (given)");
-    if (b.device.usable() != b.device.capacity) line("usable", detail::in_all_units(b.device.usable()));
-    line("weights", r.weights_given ? detail::in_all_units(b.device.weights) + "  (" + r.weights_basis + ")"
-                                    : std::string("not given: untested"));
-    line("overhead", r.overhead_given
-                         ? detail::in_all_units(bytes(b.device.overhead(b.cache_bytes))) + "  (given)"
-                         : std::string("activations and runtime not given: untested"));
-    line("for cache", detail::in_all_units(b.device.available_for_cache()) + "  (computed)");
-    if (b.has_workload) {
-      line("total", detail::in_all_units(bytes(b.device.used(b.cache_bytes))));
-      line("verdict", b.fits ? "fits" : "does not fit: " + b.binding);
+    for (const neighbour& n : r.neighbours) line("beside", n.name + ": " + detail::in_all_units(n.size) + "  (in the overhead)");
+    for (std::size_t i = 0; i < b.devices.size(); ++i) {
+      const config::device_share& d = b.devices[i];
+      const device_budget& budget = d.budget;
+      line(b.devices.size() == 1 ? "device" : "device " + d.name, detail::in_all_units(budget.capacity) + "  (" + (r.device_sources.empty() ? "given" : r.device_sources[r.device_sources.size() == 1 ? 0 : i]) + ")");
+      if (budget.usable() != budget.capacity) line("usable", detail::in_all_units(budget.usable()));
+      line("weights", r.weights == basis::untested ? std::string("not given: untested")
+                                                   : detail::in_all_units(budget.weights) + detail::shown(r.weights));
+      const bool knows_overhead = r.overhead != basis::untested || !r.neighbours.empty();
+      line("overhead", knows_overhead ? detail::in_all_units(bytes(budget.overhead(d.cache_bytes))) +
+                                            detail::shown(r.overhead == basis::untested ? basis::given : r.overhead)
+                                      : std::string("activations and runtime not given: untested"));
+      line("for cache", detail::in_all_units(budget.available_for_cache()) + "  (computed)");
+      if (b.devices.size() > 1) line("cache", detail::in_all_units(bytes(d.cache_bytes)) + detail::shown(r.cache));
+      if (b.has_workload) line("total", detail::in_all_units(bytes(budget.used(d.cache_bytes))));
+      if (b.devices.size() > 1) out += '\n';
+    }
+    if (b.has_workload && b.fits) {
+      line("verdict", b.devices.size() == 1 ? "fits" : "fits; the least is left on device " + b.devices[b.tightest].name);
     } else if (!b.fits) {
       line("verdict", "does not fit: " + b.binding);
     }
@@ -304,6 +370,39 @@ struct quantity_row {
                                  detail::grouped_digits(n), n == 1 ? "" : "s"));
     }
     if (b.max_tokens) line("tokens", "at most " + detail::shown(b.max_tokens) + " positions in sequences of this length");
+  }
+
+  if (!r.cases.empty()) {
+    out += fmt::format("\n{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", "case", "prompt", "generate", "sequences",
+                       "cache bytes", "", "basis", "verdict");
+    for (const case_answer& c : r.cases) {
+      const auto number = [&](std::uint64_t config::workload::*field) {
+        return c.work ? detail::grouped_digits((*c.work).*field) : std::string("-");
+      };
+      out += fmt::format("{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", c.name, number(&config::workload::prompt),
+                         number(&config::workload::generated), number(&config::workload::sequences),
+                         c.work ? detail::grouped_digits(c.cache_bytes) : "-",
+                         c.work ? fmt::format("{:.3g}", bytes(c.cache_bytes)) : "", name_of(c.rests_on),
+                         !c.fits ? "" : *c.fits ? "fits" : "does not fit: " + c.binding);
+    }
+  }
+  if (r.prefix) {
+    out += '\n';
+    line("prefix", fmt::format("{} positions in common", detail::grouped_digits(r.prefix->prefix)));
+    line("common", detail::in_all_units(bytes(r.prefix->common_bytes)) + "  of every sequence (computed)");
+    line("together", detail::in_all_units(bytes(r.prefix->together_bytes)));
+    line("saved", detail::in_all_units(bytes(r.prefix->separate_bytes - r.prefix->together_bytes)));
+    if (r.prefix->max_sequences) line("sequences", "at most " + detail::shown(r.prefix->max_sequences) + " with this prefix");
+  }
+  if (r.movement) {
+    const movement_answer& m = *r.movement;
+    out += '\n';
+    line("to move", detail::in_all_units(bytes(m.sequence_bytes)) + "  for one sequence (computed)");
+    if (m.transfer_seconds) line("transfer", detail::shown(*m.transfer_seconds) + " s");
+    if (m.read_bytes_per_step) line("per step", detail::in_all_units(bytes(*m.read_bytes_per_step)) + "  read (computed)");
+    if (m.max_tokens_per_second) line("decode", "at most " + detail::shown(*m.max_tokens_per_second) + " tokens/s by memory bandwidth");
+    line("computed", fmt::format("{} tokens for one sequence with a cache, {} without", detail::grouped_digits(m.token_computations),
+                                 detail::grouped_digits(m.token_computations_without_cache)));
   }
 
   if (!e.sources.empty()) {

@@ -331,7 +331,7 @@ TEST_CASE("a static cache inverts to its own length, a dynamic one to what fits"
     return largest_that_fits([&](std::uint64_t n) {
       config::workload w;
       w.generated = n;
-      return e.peak_bytes(w).fits(budget);
+      return e.devices.front().peak_bytes(w).fits(budget);
     });
   };
   CHECK(longest(evaluate(config, options(R"({"cache": "static", "max_cache_len": 32})")), 1'000'000) == limit{32, false, false});

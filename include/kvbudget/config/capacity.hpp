@@ -1,48 +1,117 @@
-// What fits: an engine's answer against the budget of a device.
+// What fits: an engine's answer against the budgets of the devices.
 #pragma once
 
 #include <kvbudget/budget.hpp>
 #include <kvbudget/config/evaluation.hpp>
+#include <kvbudget/errors.hpp>
 
 namespace kvbudget::config {
 
+/// One device of a plan.
+struct device_share {
+  std::string name;
+  device_budget budget;
+  checked_count cache_bytes = 0U;  ///< what the workload takes there
+  bool fits = true;
+
+  /// What is left beside everything; 0 when it does not fit.
+  [[nodiscard]] std::uint64_t headroom() const {
+    return fits ? (checked_count(budget.usable().count()) - budget.used(cache_bytes)).value() : 0;
+  }
+};
+
 /// What fits beside the weights, and what decides it.
 struct capacity {
-  device_budget device;
-  checked_count cache_bytes;      ///< what the workload takes
+  std::vector<device_share> devices;
+  std::size_t tightest = 0;       ///< of them, the one with the least left, or the most too much
   bool has_workload = false;
   bool fits = true;               ///< the workload does, or without one the weights and the overhead do
   std::string binding;            ///< what binds, in words
   std::optional<limit> max_length;     ///< positions of each of the workload's sequences (of one, without a workload)
   std::optional<limit> max_sequences;  ///< sequences of the workload's length
   std::optional<limit> max_tokens;     ///< positions in a pool of such sequences
+
+  /// Left for the cache on the tightest device.
+  [[nodiscard]] bytes available_for_cache() const { return devices[tightest].budget.available_for_cache(); }
 };
 
-/// Answers for `w` (absent: only what is left, and the longest single sequence). Raises size_error.
-[[nodiscard]] inline capacity assess(const evaluation& e, const std::optional<workload>& w, const device_budget& device) {
+namespace detail {
+
+[[nodiscard]] inline std::size_t find_tightest(const std::vector<device_share>& devices) {
+  const auto excess = [](const device_share& d) {
+    const checked_count used = d.budget.used(d.cache_bytes);
+    return used.valid() ? used.value() - std::min(used.value(), d.budget.usable().count()) : ~std::uint64_t{0};
+  };
+  std::size_t tightest = 0;
+  for (std::size_t i = 1; i < devices.size(); ++i) {
+    const device_share& a = devices[i];
+    const device_share& b = devices[tightest];
+    if (excess(a) > excess(b) || (a.fits && b.fits && a.headroom() < b.headroom())) tightest = i;
+  }
+  return tightest;
+}
+
+[[nodiscard]] inline bool alone_too_large(const capacity& c) {
+  return std::any_of(c.devices.begin(), c.devices.end(), [](const device_share& d) { return !d.budget.holds(0U); });
+}
+
+}  // namespace detail
+
+/// Answers for `w` (absent: only what is left, and the longest single sequence) on the devices of the plan. One budget
+/// stands for all devices but the host; without `host` nothing is asked of the host's memory. Raises size_error; throws
+/// usage_error where budgets and devices are not equally many.
+[[nodiscard]] inline capacity assess(const evaluation& e, const std::optional<workload>& w,
+                                     const std::vector<device_budget>& budgets,
+                                     const std::optional<device_budget>& host = std::nullopt) {
   capacity result;
-  result.device = device;
   result.has_workload = w.has_value();
-  result.cache_bytes = w ? e.total_bytes : 0;
-  const bool alone_too_large = !device.holds(0U);
-  result.fits = device.holds(result.cache_bytes);
-  if (alone_too_large) result.binding = "weights and overhead alone exceed the device";
-  else if (!result.fits) result.binding = "the cache does not fit beside weights and overhead";
-  else result.binding = w ? "nothing binds" : "no workload was given";
+  std::vector<const device_cache*> caches;  // of the devices below, where the cache is known
+  std::size_t devices = e.devices.empty() ? 1 : 0;
+  for (const device_cache& d : e.devices) devices += d.name == "host" ? 0 : 1;
+  if (budgets.size() != 1 && budgets.size() != devices) {
+    throw usage_error({"", "device", std::to_string(budgets.size())},
+                      "the plan has " + std::to_string(devices) + " devices", "one for all of them, or one for each");
+  }
+  const auto add = [&](std::string name, const device_budget& budget, const device_cache* cache) {
+    device_share share{std::move(name), budget, 0U, true};
+    if (cache != nullptr && (w || e.own_capacity)) share.cache_bytes = cache->bytes;
+    share.fits = share.budget.holds(share.cache_bytes);
+    result.fits = result.fits && share.fits;
+    result.devices.push_back(std::move(share));
+    if (cache != nullptr) caches.push_back(cache);
+  };
+  if (e.devices.empty()) add("0", budgets.front(), nullptr);
+  std::size_t next = 0;
+  for (const device_cache& d : e.devices) {
+    if (d.name != "host") add(d.name, budgets[budgets.size() == 1 ? 0 : next++], &d);
+    else if (host) add(d.name, *host, &d);
+  }
+  const std::size_t count = result.devices.size();
+  result.tightest = detail::find_tightest(result.devices);
+  const bool alone = detail::alone_too_large(result);
+  const std::string on = count > 1 ? " on device " + result.devices[result.tightest].name : "";
+  if (alone) result.binding = "weights and overhead alone exceed the device" + on;
+  else if (!result.fits) result.binding = "the cache does not fit beside weights and overhead" + on;
+  else if (!w) result.binding = "no workload was given";
+  else result.binding = count > 1 ? "nothing binds; the least is left" + on : "nothing binds";
   if (e.own_capacity) {  // the engine sizes its pool by what is left, and decides itself
     const pool_capacity& own = *e.own_capacity;
-    result.fits = !alone_too_large && own.max_sequences >= (w ? w->sequences : 1);
-    if (!result.fits && !alone_too_large) result.binding = "the pool holds fewer requests of this length";
+    result.fits = !alone && own.max_sequences >= (w ? w->sequences : 1);
+    if (!result.fits && !alone) result.binding = "the pool holds fewer requests of this length";
     result.max_length = limit{own.max_length, false, own.max_length == 0};
     result.max_sequences = limit{own.max_sequences, false, false};
     result.max_tokens = limit{own.max_tokens, false, false};
     return result;
   }
-  if (!e.peak_bytes) return result;
+  if (caches.empty() || !caches.front()->peak_bytes) return result;
 
-  const std::uint64_t available = device.available_for_cache().count();
+  std::vector<std::uint64_t> available;
+  for (const device_share& d : result.devices) available.push_back(d.budget.available_for_cache().count());
   const auto holds = [&](const workload& asked) {
-    return !alone_too_large && e.peak_bytes(asked).fits(available);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (alone || !caches[i]->peak_bytes(asked).fits(available[i])) return false;
+    }
+    return true;
   };
   workload base = w.value_or(workload{});
   base.lengths.clear();
@@ -67,6 +136,9 @@ struct capacity {
     result.max_tokens = limit{tokens_held.value(), false, false};
   }
   return result;
+}
+[[nodiscard]] inline capacity assess(const evaluation& e, const std::optional<workload>& w, const device_budget& device) {
+  return assess(e, w, std::vector<device_budget>{device});
 }
 
 }  // namespace kvbudget::config

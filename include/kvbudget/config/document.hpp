@@ -240,4 +240,12 @@ class node {
   const std::string* file_;
 };
 
+/// Refuses the metadata of a GGUF file where only a config.json says what is asked. Throws config_error.
+inline void refuse_gguf_metadata(const node& root) {
+  if (const json* const architecture = root.find("general.architecture")) {
+    root.fail("general.architecture", *architecture, "GGUF metadata, which only llama.cpp reads",
+              "a config.json, or --engine llama.cpp or none");
+  }
+}
+
 }  // namespace kvbudget::config

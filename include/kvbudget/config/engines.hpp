@@ -3,6 +3,7 @@
 
 #include <kvbudget/budget.hpp>
 #include <kvbudget/config/llama_cpp.hpp>
+#include <kvbudget/config/placement.hpp>
 #include <kvbudget/config/transformers.hpp>
 #include <kvbudget/config/vllm.hpp>
 #include <kvbudget/spelling.hpp>
@@ -15,8 +16,21 @@ struct cache_types {
   std::optional<storage_type> v;
 };
 
-/// Sets one option of an engine, and complains when it is set to something else already.
-using put_option = void (*)(json& options, const std::string& name, const json& value, const std::string& said_as);
+/// Two names of one element type are no contradiction.
+[[nodiscard]] inline bool means_the_same(const json& a, const json& b) {
+  if (a == b) return true;
+  if (!a.is_string() || !b.is_string()) return false;
+  const auto type = find_storage_type(a.get_ref<const std::string&>());
+  return type && type == find_storage_type(b.get_ref<const std::string&>());
+}
+
+/// Puts what was said otherwise under the engine's own name. Throws usage_error where that is set to something else.
+inline void put_option(json& options, const std::string& name, const json& value, const std::string& said_as) {
+  if (options.contains(name) && !options[name].is_null() && !means_the_same(options[name], value)) {
+    throw usage_error({"", said_as, value.dump()}, "contradicts " + name + "=" + options[name].dump(), "one of the two");
+  }
+  options[name] = value;
+}
 
 /// An engine as programs choose it.
 struct engine_entry {
@@ -24,22 +38,23 @@ struct engine_entry {
   /// A config, the content of hf_quant_config.json beside it (or nullptr), and options: the engine's figures.
   evaluation (*evaluate)(const document& d, const json* hf_quant_config, const json& options);
   /// A workload and element types in the engine's own options.
-  void (*apply_workload)(json& options, const std::optional<workload>& w, const cache_types& types, put_option put);
-  /// What a device leaves for the cache, in the engine's own options; nullptr where the engine does not ask.
-  void (*apply_device)(json& options, const device_budget& device, put_option put);
+  void (*apply_workload)(json& options, const std::optional<workload>& w, const cache_types& types);
+  /// A placement in the engine's own options. Throws usage_error for what the engine does not do.
+  void (*apply_placement)(json& options, const placement& where);
+  /// What each device leaves for the cache, in the engine's own options; nullptr where the engine does not ask.
+  void (*apply_devices)(json& options, const placement& where, const std::vector<bytes>& available);
 };
 
 namespace detail {
 
 /// transformers has one element type, and one length for a whole batch.
-inline void apply_to_transformers(json& options, const std::optional<workload>& w, const cache_types& types,
-                                  put_option put) {
+inline void apply_to_transformers(json& options, const std::optional<workload>& w, const cache_types& types) {
   if (types.k || types.v) {
     if (types.k != types.v) {
-      throw usage_error({"", "--k-dtype", types.k ? name_of(*types.k) : ""},
-                        "transformers keeps K and V in one element type", "--kv-dtype");
+      throw usage_error({"", "k-dtype", types.k ? name_of(*types.k) : ""},
+                        "transformers keeps K and V in one element type", "kv-dtype");
     }
-    put(options, "dtype", name_of(*types.k), "--kv-dtype");
+    put_option(options, "dtype", name_of(*types.k), "kv-dtype");
   }
   if (!w) return;
   workload padded = *w;
@@ -47,9 +62,9 @@ inline void apply_to_transformers(json& options, const std::optional<workload>& 
     padded.prompt = *std::max_element(w->lengths.begin(), w->lengths.end());
     padded.generated = 0;
   }
-  put(options, "seq_len", padded.prompt, "--prompt");
-  put(options, "decode_steps", padded.generated, "--generate");
-  put(options, "batch", padded.sequences, "--sequences");
+  put_option(options, "seq_len", padded.prompt, "prompt");
+  put_option(options, "decode_steps", padded.generated, "generate");
+  put_option(options, "batch", padded.sequences, "sequences");
 }
 
 /// The length of every sequence of a workload, for engines that have one limit for all.
@@ -59,29 +74,87 @@ inline void apply_to_transformers(json& options, const std::optional<workload>& 
 }
 
 /// llama.cpp divides n_ctx among n_seq_max sequences; K and V may differ.
-inline void apply_to_llama_cpp(json& options, const std::optional<workload>& w, const cache_types& types,
-                               put_option put) {
-  if (types.k) put(options, "type_k", name_of(*types.k), "--k-dtype");
-  if (types.v) put(options, "type_v", name_of(*types.v), "--v-dtype");
+inline void apply_to_llama_cpp(json& options, const std::optional<workload>& w, const cache_types& types) {
+  if (types.k) put_option(options, "type_k", name_of(*types.k), "k-dtype");
+  if (types.v) put_option(options, "type_v", name_of(*types.v), "v-dtype");
   if (!w) return;
-  put(options, "n_seq_max", w->sequences, "--sequences");
-  put(options, "n_ctx", (checked_count(longest_of(*w)) * w->sequences).value(), "--prompt");
+  put_option(options, "n_seq_max", w->sequences, "sequences");
+  put_option(options, "n_ctx", (checked_count(longest_of(*w)) * w->sequences).value(), "prompt");
 }
 
 /// vLLM plans for max_model_len and reports how many such requests its pool holds.
-inline void apply_to_vllm(json& options, const std::optional<workload>& w, const cache_types& types, put_option put) {
+inline void apply_to_vllm(json& options, const std::optional<workload>& w, const cache_types& types) {
   if (types.k || types.v) {
     if (types.k != types.v) {
-      throw usage_error({"", "--k-dtype", types.k ? name_of(*types.k) : ""},
-                        "vLLM keeps K and V in one element type", "--kv-dtype");
+      throw usage_error({"", "k-dtype", types.k ? name_of(*types.k) : ""},
+                        "vLLM keeps K and V in one element type", "kv-dtype");
     }
-    put(options, "kv_cache_dtype", name_of(*types.k), "--kv-dtype");
+    put_option(options, "kv_cache_dtype", name_of(*types.k), "kv-dtype");
   }
-  if (w) put(options, "max_model_len", longest_of(*w), "--prompt");
+  if (w) put_option(options, "max_model_len", longest_of(*w), "prompt");
 }
 
-inline void give_memory_to_vllm(json& options, const device_budget& device, put_option put) {
-  put(options, "available_memory", device.available_for_cache().count(), "--device");
+[[noreturn]] inline void refuse_placement(const char* option, const char* engine, const char* expected) {
+  throw usage_error({"", option, ""}, std::string("not computed for ") + engine, expected);
+}
+
+/// device_map with whole layers on each device. (Layers that accelerate offloads are run on the device, so that their
+/// cache is there as well: accelerate hooks.py, AlignDevicesHook.)
+inline void place_transformers(json& options, const placement& where) {
+  if (where.tensor_parallel > 1) {
+    refuse_placement("tensor-parallel", "transformers", "pipeline-parallel (device_map), or no engine");
+  }
+  if (where.context_parallel > 1) refuse_placement("context-parallel", "transformers", "pipeline-parallel (device_map)");
+  if (where.data_parallel > 1) refuse_placement("data-parallel", "transformers", "one plan for each process");
+  if (where.host_layers > 0) refuse_placement("host-layers", "transformers", "its layers are run on a device, and cached there");
+  if (where.pipeline_parallel == 1) return;
+  put_option(options, "pipeline_stages", where.pipeline_parallel, "pipeline-parallel");
+  if (!where.stage_layers.empty()) put_option(options, "stage_layers", where.stage_layers, "stage-layers");
+}
+
+/// Whole layers on each GPU (split_mode layer), in parts by tensor_split. The output layer comes after the last one.
+inline void place_llama_cpp(json& options, const placement& where) {
+  if (where.tensor_parallel > 1) {
+    refuse_placement("tensor-parallel", "llama.cpp", "pipeline-parallel: it keeps whole layers on a GPU");
+  }
+  if (where.context_parallel > 1) refuse_placement("context-parallel", "llama.cpp", "pipeline-parallel");
+  if (where.data_parallel > 1) refuse_placement("data-parallel", "llama.cpp", "one plan for each process");
+  if (where.host_layers > 0) refuse_placement("host-layers", "llama.cpp", "its own n_gpu_layers");
+  if (where.pipeline_parallel > 1) put_option(options, "devices", where.pipeline_parallel, "pipeline-parallel");
+  if (!where.stage_layers.empty()) {
+    std::vector<std::uint64_t> parts = where.stage_layers;
+    ++parts.back();
+    put_option(options, "tensor_split", parts, "stage-layers");
+  }
+}
+
+inline void place_vllm(json& options, const placement& where) {
+  if (where.context_parallel > 1) {
+    refuse_placement("context-parallel", "vLLM", "its decode_context_parallel_size, which takes tensor-parallel ranks");
+  }
+  if (where.host_layers > 0) refuse_placement("host-layers", "vLLM", "it keeps the cache of every layer on a GPU");
+  if (where.attention_data_parallel) {
+    refuse_placement("attention-data-parallel", "vLLM", "data-parallel: with it attention is not divided");
+  }
+  if (where.tensor_parallel > 1) put_option(options, "tensor_parallel_size", where.tensor_parallel, "tensor-parallel");
+  if (where.pipeline_parallel > 1) put_option(options, "pipeline_parallel_size", where.pipeline_parallel, "pipeline-parallel");
+  if (!where.stage_layers.empty()) put_option(options, "pp_layer_partition", where.stage_layers, "stage-layers");
+}
+
+/// Each worker counts the blocks that its own memory holds; the fewest are used (v1/core/kv_cache_utils.py).
+inline void give_memory_to_vllm(json& options, const placement& where, const std::vector<bytes>& available) {
+  if (available.size() == 1) {
+    put_option(options, "available_memory", available.front().count(), "device");
+    return;
+  }
+  const std::size_t ranks = available.size() / where.pipeline_parallel;
+  json by_stage = json::array();
+  for (std::size_t stage = 0; stage < where.pipeline_parallel; ++stage) {
+    by_stage.push_back(std::min_element(available.begin() + static_cast<std::ptrdiff_t>(stage * ranks),
+                                        available.begin() + static_cast<std::ptrdiff_t>((stage + 1) * ranks))->count());
+  }
+  if (by_stage.size() == 1) by_stage = by_stage[0];
+  put_option(options, "available_memory", by_stage, "device");
 }
 
 }  // namespace detail
@@ -89,11 +162,11 @@ inline void give_memory_to_vllm(json& options, const device_budget& device, put_
 inline constexpr engine_entry engines[] = {
     {"transformers",
      [](const document& d, const json*, const json& options) { return transformers::evaluate(d, options); },
-     detail::apply_to_transformers, nullptr},
+     detail::apply_to_transformers, detail::place_transformers, nullptr},
     {"llama.cpp",
      [](const document& d, const json*, const json& options) { return llama_cpp::evaluate(d, options); },
-     detail::apply_to_llama_cpp, nullptr},
-    {"vllm", vllm::evaluate, detail::apply_to_vllm, detail::give_memory_to_vllm},
+     detail::apply_to_llama_cpp, detail::place_llama_cpp, nullptr},
+    {"vllm", vllm::evaluate, detail::apply_to_vllm, detail::place_vllm, detail::give_memory_to_vllm},
 };
 
 /// Throws usage_error that lists the known engines.

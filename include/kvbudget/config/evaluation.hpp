@@ -47,9 +47,19 @@ struct pool_bytes {
 
 /// What an engine that sizes its pool itself says of it.
 struct pool_capacity {
+  std::uint64_t bytes = 0;          ///< that requests can use
   std::uint64_t max_length = 0;     ///< of one request
   std::uint64_t max_sequences = 0;  ///< requests of the planned length
   std::uint64_t max_tokens = 0;     ///< positions of such requests
+};
+
+/// The cache on one device of a placement.
+struct device_cache {
+  std::string name;          ///< "0", "1" … in the engine's order; "host" for the host's memory
+  std::uint64_t bytes = 0;   ///< of the workload
+  /// The most that any workload up to this one takes there: monotone in its length and its sequences, so that it can
+  /// be inverted by search. Empty where the engine does not size its cache by a workload.
+  std::function<checked_count(const workload&)> peak_bytes;
 };
 
 /// The engine's answer. `figures` has the engine's own figures under their contract names; the rest is the same in
@@ -67,13 +77,16 @@ struct evaluation {
   std::uint64_t model_layers = 0;
   std::vector<provenance> sources;
 
-  std::uint64_t total_bytes = 0;
+  std::uint64_t total_bytes = 0;  ///< on all devices together
   std::optional<std::uint64_t> bytes_per_token;            ///< of one sequence; nothing where the curve is not linear
   std::optional<std::uint64_t> state_bytes_per_sequence;   ///< what a sequence takes whatever its length
-  /// The most that any workload up to this one takes: monotone in its length and its sequences, so that it can be
-  /// inverted by search. Empty where the engine does not size its cache by a workload.
-  std::function<checked_count(const workload&)> peak_bytes;
+  std::vector<device_cache> devices;          ///< total_bytes by device; one, unless a placement says more
   std::optional<pool_capacity> own_capacity;  ///< where the engine sizes its pool by the memory it is given
+  /// What the workload's requests hold of that pool.
+  std::function<checked_count(const workload&)> pool_use;
+  /// What one of the workload's sequences has in common with others of the same first positions. Empty where the engine
+  /// keeps every sequence apart.
+  std::function<checked_count(const workload&, std::uint64_t prefix)> common_bytes;
   std::vector<pool_bytes> pools;
   std::vector<layer_bytes> layers;
   std::vector<std::string> notes;

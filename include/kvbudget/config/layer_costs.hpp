@@ -3,7 +3,9 @@
 
 #include <kvbudget/budget.hpp>
 #include <kvbudget/config/evaluation.hpp>
+#include <kvbudget/config/placement.hpp>
 #include <kvbudget/config/transformers/read_model.hpp>
+#include <kvbudget/shared_prefix.hpp>
 
 namespace kvbudget::config {
 
@@ -15,39 +17,83 @@ inline void describe(evaluation& e, const transformers::cached_model& m) {
   e.sources = m.sources;
 }
 
-/// Layers, pools, total, and the curve for the inverse, of a workload under one policy. `encoder` positions for cross
-/// attention. Raises size_error.
+/// Layers, pools, totals, and the curves for the inverses, of a workload under one policy, device by device. `encoder`
+/// positions for cross attention. Raises size_error; throws usage_error for a placement that does not fit the model.
 template <class Policy>
 void add_costs(evaluation& e, const transformers::cached_model& m, const Policy& policy, const workload& w,
-               tokens encoder) {
+               tokens encoder, const placement& where = {}) {
   const std::uint64_t before = m.prefix_positions + (m.encoder_is_prefix ? encoder.count() : 0);
   const auto batch_of = [before, encoder](const workload& asked) {
     return uniform_batch{request(tokens(checked_count(asked.prompt) + before), tokens(asked.generated), encoder),
                          asked.sequences};
   };
-  const auto cost_of = [&](const cache_layer& kind) {
-    if (w.lengths.empty()) return allocated(policy, kind, batch_of(w));
-    return allocated(policy, kind, batch_under(policy, ragged_batch<std::uint64_t>(w.lengths)));
+  // What one layer of a part takes. Context parallelism is a policy around the policy.
+  const auto cost_of = [&](const cache_layer& kind, const workload& mine, std::uint64_t context_rank) {
+    const auto under = [&](const auto& applied) {
+      if (w.lengths.empty()) return allocated(applied, kind, batch_of(mine));
+      return allocated(applied, kind, batch_under(applied, ragged_batch<std::uint64_t>(mine.lengths)));
+    };
+    if (where.context_parallel == 1) return under(policy);
+    return under(kvbudget::context_parallel<Policy>{policy, where.context_parallel, context_rank});
   };
-  std::vector<footprint> costs;
+
+  std::vector<footprint> by_layer(m.layers.layers().size(), footprint{0U, 0U, 0U});
+  std::vector<std::vector<std::function<checked_count(const workload&)>>> curves;
   checked_count total = 0U;
-  for (std::size_t i = 0; i < m.layers.kinds().size(); ++i) {
-    const cache_layer& kind = m.layers.kinds()[i];
-    costs.push_back(cost_of(kind));
-    const checked_count all = costs[i].total() * m.layers.count(i);
-    e.pools.push_back(pool_bytes{kind.kind, 0, costs[i].total().value(), m.layers.count(i), all.value()});
-    total += all;
+  for (device_part& part : parts_of(m.layers, m.num_layers, where)) {
+    if (part.device >= e.devices.size()) {
+      e.devices.resize(part.device + 1);
+      curves.resize(part.device + 1);
+    }
+    const workload mine = part.share_of(w);
+    std::vector<footprint> costs;
+    checked_count bytes_here = e.devices[part.device].bytes;
+    for (std::size_t i = 0; i < part.layers.kinds().size(); ++i) {
+      const cache_layer& kind = part.layers.kinds()[i];
+      costs.push_back(cost_of(kind, mine, part.context_rank));
+      if (where.context_parallel > 1 && costs[i].total().reason() == failure::unsupported_layer) {
+        throw usage_error({"", "context-parallel", std::to_string(where.context_parallel)},
+                          "no rule for layers of kind " + kind.kind, "full attention or latents");
+      }
+      const checked_count all = costs[i].total() * part.layers.count(i);
+      e.pools.push_back(pool_bytes{kind.kind, static_cast<std::uint32_t>(part.device), costs[i].total().value(),
+                                   part.layers.count(i), all.value()});
+      bytes_here += all;
+    }
+    for (std::size_t i = 0; i < part.source.size(); ++i) {
+      by_layer[part.source[i]] = by_layer[part.source[i]] + costs[part.layers.layers()[i].kind];
+    }
+    total += bytes_here.value() - e.devices[part.device].bytes;
+    e.devices[part.device].bytes = bytes_here.value();
+    curves[part.device].push_back([part = std::move(part), policy, batch_of, ranks = where.context_parallel](const workload& asked) {
+      const uniform_batch batch = batch_of(part.share_of(asked));
+      if (ranks == 1) return peak_total(part.layers, policy, batch);
+      return peak_total(part.layers, kvbudget::context_parallel<Policy>{policy, ranks, part.context_rank}, batch);
+    });
   }
   e.total_bytes = total.value();
-  for (const auto& placed : m.layers.layers()) {
-    const footprint& cost = costs[placed.kind];
-    const std::string& kind = m.layers.kinds()[placed.kind].kind;
-    if (kind == "cross_attention" && encoder == tokens()) continue;  // a decoder used alone
-    e.layers.push_back(layer_bytes{placed.layer, kind, cost.k.value(), cost.v.value(), cost.other.value()});
+  if constexpr (std::same_as<Policy, stored_positions>) {
+    if (!where.divides()) {
+      e.common_bytes = [layers = m.layers, policy, batch_of, before](const workload& asked, std::uint64_t prefix) {
+        const prefix_of<Policy> common{policy, tokens(checked_count(prefix) + before)};
+        return total_footprint(layers, common, uniform_batch{batch_of(asked).each, 1}).total();
+      };
+    }
   }
-  e.peak_bytes = [layers = m.layers, policy, batch_of](const workload& asked) {
-    return peak_total(layers, policy, batch_of(asked));
-  };
+  for (std::size_t i = 0; i < e.devices.size(); ++i) {
+    e.devices[i].name = where.host_layers > 0 && i == where.devices() ? "host" : std::to_string(i);
+    e.devices[i].peak_bytes = [parts = std::move(curves[i])](const workload& asked) {
+      checked_count sum = 0U;
+      for (const auto& part : parts) sum += part(asked);
+      return sum;
+    };
+  }
+  for (std::size_t i = 0; i < by_layer.size(); ++i) {
+    const std::string& kind = m.layers.kinds()[m.layers.layers()[i].kind].kind;
+    if (kind == "cross_attention" && encoder == tokens()) continue;  // a decoder used alone
+    e.layers.push_back(layer_bytes{m.layers.layers()[i].layer, kind, by_layer[i].k.value(), by_layer[i].v.value(),
+                                   by_layer[i].other.value()});
+  }
 }
 
 /// Bytes per token and per sequence, where every layer keeps every position or none.

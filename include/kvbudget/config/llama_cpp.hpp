@@ -398,10 +398,11 @@ inline void fill_figures(config::evaluation& e, const hparams& h, const settings
 
 namespace detail {
 
-/// Bytes by length and number of sequences. More sequences can take less (cells are rounded up for each), so the most
-/// of all smaller numbers counts. Beyond the engine's own limits nothing fits.
-[[nodiscard]] inline std::function<checked_count(const config::workload&)> curve_of(const hparams& h, const settings& s) {
-  return [h, s](const config::workload& asked) {
+/// Bytes of one device by length and number of sequences. More sequences can take less (cells are rounded up for each),
+/// so the most of all smaller numbers counts. Beyond the engine's own limits nothing fits.
+[[nodiscard]] inline std::function<checked_count(const config::workload&)> curve_of(const hparams& h, const settings& s,
+                                                                                  std::uint32_t device) {
+  return [h, s, device](const config::workload& asked) {
     const checked_count length = larger(checked_count(asked.prompt) + asked.generated, 1U);
     checked_count most = 0U;
     for (std::uint64_t n = 1; n <= asked.sequences; ++n) {
@@ -412,7 +413,7 @@ namespace detail {
       tried.n_ctx = static_cast<std::uint32_t>(n_ctx.value());
       const context_plan p = plan(h, tried);
       if (p.refused) return checked_count::failed(failure::unsupported_layer);
-      most = larger(most, p.total_bytes);
+      most = larger(most, p.bytes_per_device[device]);
     }
     return most;
   };
@@ -459,8 +460,13 @@ namespace detail {
   }
   detail::fill_figures(e, h, s, p);
   e.figures["log"] = log_lines(h, s, p);
-  e.peak_bytes = detail::curve_of(h, s);
   e.total_bytes = p.total_bytes;
+  for (std::uint32_t i = 0; i <= p.cpu; ++i) {
+    // Without GPUs the cache is in the memory that is budgeted; beside GPUs the host is a device of its own.
+    const bool host = i == p.cpu && p.cpu > 0;
+    if (host && p.bytes_per_device[i] == 0) continue;
+    e.devices.push_back(config::device_cache{host ? "host" : std::to_string(i), p.bytes_per_device[i], detail::curve_of(h, s, i)});
+  }
   for (const pool& b : p.pools) {
     e.pools.push_back(config::pool_bytes{b.name, b.device, b.unit_bytes.count(), b.units, b.size().count()});
   }

@@ -1,4 +1,4 @@
-// Where a config is: a file, a folder, standard input, or a model in the local Hugging Face cache.
+// Where a config is: a file (JSON or GGUF), a folder, standard input, or a model in the local Hugging Face cache.
 #pragma once
 
 #include <cstdlib>
@@ -6,15 +6,17 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 
 #include <kvbudget/config/document.hpp>
+#include <kvbudget/config/gguf.hpp>
 
 namespace kvbudget::config {
 
 /// A config and what was published beside it.
 struct located_config {
-  document config;
+  document config;                         ///< a config.json, or the metadata of a GGUF file
   std::optional<document> hf_quant_config;
   std::string revision;  ///< of a model from the cache
 };
@@ -72,18 +74,24 @@ namespace detail {
 
 }  // namespace detail
 
-/// `name` is a file, a folder with a config.json (and perhaps hf_quant_config.json), "-" for standard input, or a model
-/// id with an optional "@revision" that the local cache holds. A path that exists wins. Nothing is downloaded.
+/// `name` is a file (a GGUF file by its magic), a folder with a config.json (and perhaps hf_quant_config.json), "-" for
+/// standard input, or a model id with an optional "@revision" that the local cache holds. A path that exists wins.
+/// Nothing is downloaded.
 /// Throws config_error.
 [[nodiscard]] inline located_config locate_config(const std::string& name) {
   if (name == "-") {
     const std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+    if (text.substr(0, 4) == kvbudget::detail::gguf_magic) {
+      std::istringstream stream(text);
+      return {read_gguf_document(stream, text.size(), "standard input"), std::nullopt, ""};
+    }
     return {parse_document(text, "standard input"), std::nullopt, ""};
   }
   const std::filesystem::path path(name);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return detail::from_folder(path, "");
   if (!std::filesystem::exists(path, ignored) && detail::is_model_id(name)) return detail::from_hub_cache(name);
+  if (kvbudget::detail::is_gguf_file(name)) return {read_gguf_document(name), std::nullopt, ""};
   located_config found{read_document(name), std::nullopt, ""};
   const auto quant = path.parent_path() / "hf_quant_config.json";
   if (path.filename() == "config.json" && std::filesystem::exists(quant, ignored)) {

@@ -42,6 +42,7 @@ class model_config {
   /// Throws config_error when the document is not an object, says no model_type or one that is not known.
   explicit model_config(const document& d, std::string_view part = {}) : text_(d), root_(d) {
     if (!d.root.is_object()) root_.fail("not a config", "a JSON object");
+    refuse_gguf_metadata(root_);
     const std::optional<std::string> published = root_.string("model_type");
     if (!published) root_.fail_missing("model_type", "the model type of the config's class");
     published_model_type_ = *published;

@@ -26,6 +26,7 @@ struct settings {
   bool cache_built_by_generate = false;
   bool created_by_generate = false;
   std::optional<std::uint64_t> images_per_sequence;
+  config::placement where;         ///< stages of a device_map: whole layers on each device
   std::vector<std::string> notes;
 };
 
@@ -49,7 +50,7 @@ namespace detail {
       options, {"version", "cache", "dtype", "batch", "seq_len", "decode_steps", "max_cache_len", "encoder_seq_len",
                 "cross_max_cache_len", "backend", "nbits", "q_group_size", "residual_length", "axis_key", "axis_value",
                 "use_mems", "part", "cache_built_by", "images_per_sequence", "tiles_per_image", "image_size",
-                "created_by", "output_field"});
+                "created_by", "output_field", "pipeline_stages", "stage_layers"});
   settings s;
   if (const auto version = in.string("version")) {
     s.version = config::engine_version::parse(*version);
@@ -101,6 +102,14 @@ namespace detail {
   s.images_per_sequence = in.count("images_per_sequence");
   s.created_by_generate = in.string("created_by").value_or("") == "generate";
   (void)in.boolean("use_mems");
+  s.where.pipeline_parallel = in.count("pipeline_stages", 1, 1024).value_or(1);
+  if (const config::json* const stages = in.find("stage_layers")) {
+    if (!stages->is_array()) in.fail("stage_layers", *stages, "not a list", "the layers of each stage");
+    for (const config::json& n : *stages) {
+      if (!n.is_number_unsigned()) in.fail("stage_layers", n, "not a number of layers", "the layers of each stage");
+      s.where.stage_layers.push_back(n.get<std::uint64_t>());
+    }
+  }
   return s;
 }
 
@@ -266,7 +275,7 @@ auto with_policy(const settings& s, const Body& body) {
     return e;
   }
   const config::workload work{s.seq_len, s.decode_steps, s.batch, {}};
-  with_policy(s, [&](const auto& policy) { config::add_costs(e, m, policy, work, batch.each.encoder); });
+  with_policy(s, [&](const auto& policy) { config::add_costs(e, m, policy, work, batch.each.encoder, s.where); });
   if (s.cache == cache_kind::dynamic) config::add_linear_costs(e, m);
   if (m.pairs_empty_cross_cache && batch.each.encoder == tokens() && s.cache == cache_kind::dynamic &&
       !s.created_by_generate) {

@@ -272,6 +272,7 @@ inline json settings_json(const problem& q, const cache_plan& p) {
             {"async_scheduling", r.async_scheduling},
             {"disable_hybrid_kv_cache_manager", s.disable_hybrid_kv_cache_manager}};
   if (s.available_memory) j["available_memory"] = *s.available_memory;
+  if (!q.settings.stage_memory.empty()) j["available_memory"] = q.settings.stage_memory;
   if (s.num_gpu_blocks_override) j["num_gpu_blocks_override"] = *s.num_gpu_blocks_override;
   if (q.model.model.is_hybrid || q.model.model.is_attention_free) j["mamba_block_size"] = r.mamba_block_size;
   if (s.backend != attention_backend::none)
@@ -538,13 +539,22 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     for (std::uint32_t rank = 0; rank < tp; ++rank) {
       e.pools.push_back(config::pool_bytes{sized ? "kv_cache_blocks" : "blocks_of_one_request", stage * tp + rank, unit,
                                            blocks, size});
+      e.devices.push_back(config::device_cache{std::to_string(stage * tp + rank), size, {}});
     }
   }
   detail::set_curve(e, q, p);
   if (sized && p.blocks_per_request > 0) {
     const std::uint64_t usable = p.num_blocks - 1;  // all but the null block
-    e.own_capacity = config::pool_capacity{largest_max_model_len(q.model.view(), q.settings.view()),
+    checked_count unit = 0U;
+    for (const stage_plan& stage : p.stages) unit += checked_count(stage.bytes_per_block) * tp;
+    e.own_capacity = config::pool_capacity{(unit * usable).value(), largest_max_model_len(q.model.view(), q.settings.view()),
                                            usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
+    e.pool_use = [p, unit](const config::workload& w) {
+      return unit * blocks_of_request(p, request{w.prompt, w.generated}) * w.sequences;
+    };
+    e.common_bytes = [p, unit](const config::workload& w, std::uint64_t prefix) {
+      return unit * common_blocks(p, request{w.prompt, w.generated}, prefix);
+    };
   }
   if (sized) detail::add_changes(e, q, p);
   e.layers = detail::layers_of_request(q, p);

@@ -24,6 +24,7 @@ class config_fields {
  public:
   explicit config_fields(const node& root) : root_(root), text_(root) {
     if (!root.value().is_object()) root.fail("not a config", "a JSON object");
+    config::refuse_gguf_metadata(root);
     row_ = config::find_model_type(root.string("model_type").value_or(""));
     if (row_ != nullptr && row_->text_field != nullptr) {
       const std::string_view path = row_->text_field;

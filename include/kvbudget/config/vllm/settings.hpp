@@ -13,6 +13,7 @@ struct owned_settings {
   vllm::settings settings;
   std::vector<std::uint32_t> skip_layers;
   std::vector<std::uint32_t> layer_partition;
+  std::vector<std::uint64_t> stage_memory;
   std::optional<std::string> dtype;      ///< of the model; nothing: the config's
   json hf_overrides;                     ///< null or an object
   json draft_config;                     ///< null or an object
@@ -22,6 +23,7 @@ struct owned_settings {
     vllm::settings s = settings;
     s.kv_cache_dtype_skip_layers = skip_layers;
     s.pp_layer_partition = layer_partition;
+    s.stage_memory = stage_memory;
     return s;
   }
 };
@@ -103,7 +105,14 @@ class settings_reader {
           one_of("usage_context", *text, usage_context_names, std::size(usage_context_names)));
     }
     constexpr std::uint64_t any = ~std::uint64_t{0} >> 1U;
-    s.available_memory = count("available_memory", 0, any);
+    if (const json* const list = at_.find("available_memory"); list != nullptr && list->is_array()) {
+      for (const json& entry : *list) {
+        if (!entry.is_number_unsigned()) fail("available_memory", entry, "not a number of bytes", "one for each stage");
+        result.stage_memory.push_back(entry.get<std::uint64_t>());
+      }
+    } else {
+      s.available_memory = count("available_memory", 0, any);
+    }
     if (const auto bytes = count("kv_cache_memory_bytes", 0, any)) {
       if (s.available_memory && *s.available_memory != *bytes) {
         fail("kv_cache_memory_bytes", *at_.find("kv_cache_memory_bytes"), "contradicts available_memory",
@@ -134,6 +143,10 @@ class settings_reader {
     s.pipeline_parallel_size = static_cast<std::uint32_t>(count("pipeline_parallel_size", 1, 1024).value_or(1));
     s.decode_context_parallel_size =
         static_cast<std::uint32_t>(count("decode_context_parallel_size", 1, 1024).value_or(1));
+    if (!result.stage_memory.empty() && result.stage_memory.size() != s.pipeline_parallel_size) {
+      fail("available_memory", *at_.find("available_memory"), "not one number for each pipeline stage",
+           std::to_string(s.pipeline_parallel_size) + " numbers, or one for all");
+    }
     s.enable_prefix_caching = boolean("enable_prefix_caching");
     s.enable_chunked_prefill = boolean("enable_chunked_prefill");
     s.async_scheduling = boolean("async_scheduling");

@@ -42,6 +42,33 @@ struct request {
   return blocks_per_request(p.groups, limits);
 }
 
+/// Of them, those that the request has in common with others of the same first `prefix` tokens when it has its full
+/// length: whole blocks, in multiples of the alignment in which the engine reuses prefixes, and of a window only what it
+/// still keeps. States are not shared, and nothing is without prefix caching.
+[[nodiscard]] constexpr checked_count common_blocks(const cache_plan& p, const request& r, std::uint64_t prefix) noexcept {
+  if (!p.resolved.enable_prefix_caching || p.cache_hit_alignment == 0) return 0U;
+  const std::uint64_t length = (checked_count(r.prompt) + r.generation).value_or(0);
+  std::uint64_t reused = prefix < length ? prefix : length;
+  reused -= reused % p.cache_hit_alignment;
+  checked_count sum = 0U;
+  for (const group_family& family : p.groups.families) {
+    const kv_cache_spec& spec = p.groups.specs[p.groups.members[family.first_member].spec].spec;
+    std::uint64_t kept_from = 0;
+    if (spec.kind == spec_kind::mamba || spec.kind == spec_kind::cross_attention) continue;
+    if (spec.is_sliding()) {
+      const std::uint64_t kept = spec.sliding_window - 1 + spec.extra_retained_tokens;
+      kept_from = length > kept ? length - kept : 0;
+    } else if (spec.kind == spec_kind::chunked_local_attention && length > 0) {
+      kept_from = (length - 1) / spec.attention_chunk_size * spec.attention_chunk_size;
+    }
+    const bool sharded = spec.dcp_sharded && p.limits.decode_context_parallel_size > 1;
+    const std::uint64_t block = spec.block_size * (sharded ? p.limits.decode_context_parallel_size : 1);
+    const std::uint64_t end = reused / block, begin = kept_from / block;
+    if (end > begin) sum += checked_count(end - begin) * family.count;
+  }
+  return sum;
+}
+
 /// How many requests of the mix the pool holds at once, when they arrive in the mix's order again and again: the
 /// largest n for which the first n together need no more blocks than there are, the null block left out. The plan must
 /// know its memory. An empty mix, or one that needs no blocks, has no answer: failure::division_by_zero.

@@ -198,6 +198,7 @@ struct settings {
   vllm::device device{};
   vllm::usage_context usage_context = usage_context::openai_api_server;
   std::optional<std::uint64_t> available_memory{};  ///< bytes left for the cache on each device
+  std::span<const std::uint64_t> stage_memory{};    ///< the same by pipeline stage, where they differ
   std::optional<std::uint64_t> max_model_len{};
   bool auto_fit_max_model_len = false;            ///< --max-model-len -1
   std::optional<std::uint64_t> max_num_batched_tokens{};

@@ -704,7 +704,8 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
   p.limits = {r.max_model_len, r.max_in_flight_tokens, r.max_num_encoder_input_tokens, s.decode_context_parallel_size,
               r.mamba_align};
-  p.memory_is_known = s.available_memory.has_value() || s.num_gpu_blocks_override.has_value();
+  p.memory_is_known =
+      s.available_memory.has_value() || !s.stage_memory.empty() || s.num_gpu_blocks_override.has_value();
   if (!p.has_groups()) {
     // Nothing is cached: the pool still has its null block.
     p.num_blocks = 1;
@@ -726,17 +727,18 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   for (const stage_plan& stage : p.stages) {
     whole_model_block = (checked_count(whole_model_block) + stage.bytes_per_block).value();
   }
-  for (stage_plan& stage : p.stages) {
+  for (std::size_t i = 0; i < p.stages.size(); ++i) {
+    stage_plan& stage = p.stages[i];
     stage.admission_block_bytes = whole_model_on_one_stage ? whole_model_block : stage.bytes_per_block;
     if (!p.memory_is_known) continue;
-    const checked_count memory = s.num_gpu_blocks_override
-                                     ? checked_count(*s.num_gpu_blocks_override) * stage.bytes_per_block
-                                     : checked_count(*s.available_memory);
-    const std::uint64_t available = memory.value();
+    const std::uint64_t available =
+        s.num_gpu_blocks_override ? (checked_count(*s.num_gpu_blocks_override) * stage.bytes_per_block).value()
+        : s.stage_memory.empty()  ? *s.available_memory
+                                  : s.stage_memory[i];
     const std::uint64_t null_block = reserves_null_block ? stage.bytes_per_block : 0;
     stage.usable_bytes = available > null_block ? available - null_block : 0;
     const std::uint64_t blocks = s.num_gpu_blocks_override.value_or(available / stage.bytes_per_block);
-    if (&stage == p.stages.begin() || blocks < p.num_blocks) p.num_blocks = blocks;
+    if (i == 0 || blocks < p.num_blocks) p.num_blocks = blocks;
   }
 
   if (s.auto_fit_max_model_len && p.memory_is_known) {

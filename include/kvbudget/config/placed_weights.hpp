@@ -1,0 +1,100 @@
+// The weights of a model on the devices of a placement.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <kvbudget/config/document.hpp>
+#include <kvbudget/config/placement.hpp>
+#include <kvbudget/weights.hpp>
+
+namespace kvbudget::config {
+
+namespace detail {
+
+/// What tensor-parallel ranks keep whole: vectors, routers, and the projections to and from latents that all heads
+/// share. Source: ReplicatedLinear in vLLM's models (deepseek_v2.py: q_a_proj, kv_a_proj_with_mqa, gate, indexer).
+[[nodiscard]] inline bool is_whole_on_every_rank(const weight_tensor& t) {
+  std::size_t wide = 0;
+  for (const std::uint64_t n : t.shape) wide += n > 1 ? 1U : 0U;
+  if (wide < 2) return true;
+  for (const std::string_view part : {"q_a_proj", "kv_a_proj", "attn_q_a", "attn_kv_a", "indexer", "router", ".gate.weight",
+                                      "ffn_gate_inp"}) {
+    if (t.name.find(part) != t.name.npos) return true;
+  }
+  return false;
+}
+
+}  // namespace detail
+
+/// Bytes on each device in the order of the placement, then on the host. A layer's tensors are with their stage; the
+/// others with the first one, but the output head and what follows the last layer with the last; a head that is tied to
+/// the embedding is on both. One device holds exactly total_bytes. More than one tensor-parallel rank is an estimate:
+/// matrices are divided evenly, and engines pad and replicate some of them. Throws usage_error.
+[[nodiscard]] inline std::vector<bytes> place_weights(const model_weights& weights, std::uint64_t num_layers,
+                                                      const placement& where) {
+  const std::vector<std::uint64_t> stages = detail::layers_of_stages(where, num_layers);
+  const std::uint64_t ranks = where.tensor_parallel;
+  std::vector<checked_count> whole(stages.size(), 0U), divided(stages.size(), 0U);
+  checked_count host = 0U;
+  const weight_tensor* embedding = nullptr;
+  bool has_head = false;
+  for (const weight_tensor& t : weights.tensors) {
+    const bool head = is_output_head(t.name);
+    has_head = has_head || head;
+    std::size_t stage = 0;
+    if (t.layer) {
+      std::uint64_t end = stages[0];
+      while (stage + 1 < stages.size() && *t.layer >= end) end += stages[++stage];
+    } else if (head || (t.group == tensor_group::rest && t.shape.size() == 1)) {
+      stage = stages.size() - 1;  // the head, and the norm before it
+    } else if (t.group == tensor_group::embedding && (embedding == nullptr || t.bytes > embedding->bytes)) {
+      embedding = &t;
+    }
+    if (t.layer && *t.layer < where.host_layers) {
+      host += t.bytes;
+      continue;
+    }
+    const bool attention_is_whole = where.attention_data_parallel && t.group == tensor_group::attention;
+    if (ranks == 1 || attention_is_whole || detail::is_whole_on_every_rank(t)) whole[stage] += t.bytes;
+    else divided[stage] += t.bytes;
+  }
+  if (!has_head && embedding != nullptr && stages.size() > 1) divided.back() += embedding->bytes;
+  std::vector<bytes> result;
+  for (std::uint64_t replica = 0; replica < where.data_parallel; ++replica) {
+    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+      const bytes here(whole[stage] + div_ceil(divided[stage], ranks));
+      result.insert(result.end(), where.context_parallel * ranks, here);
+    }
+  }
+  if (where.host_layers > 0) result.push_back(bytes(host));
+  return result;
+}
+
+/// Routed experts of each layer, and how many of them a token uses; nothing for a dense model.
+struct expert_counts {
+  std::uint64_t experts = 0;
+  std::uint64_t per_token = 0;
+};
+[[nodiscard]] inline std::optional<expert_counts> find_experts(const document& d) {
+  const node root(d);
+  std::optional<node> text = root.object("text_config");
+  const auto first_of = [&](std::initializer_list<std::string_view> names) -> std::uint64_t {
+    for (const node& place : {text ? *text : root, root}) {
+      for (const std::string_view name : names) {
+        const json* const value = place.find(name);
+        if (value != nullptr && value->is_number_unsigned()) return value->get<std::uint64_t>();
+      }
+    }
+    return 0;
+  };
+  expert_counts counts{first_of({"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}),
+                       first_of({"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts"})};
+  if (const auto name = root.string("general.architecture")) {
+    counts = {root.count(*name + ".expert_count").value_or(0), root.count(*name + ".expert_used_count").value_or(0)};
+  }
+  if (counts.experts == 0) return std::nullopt;
+  return counts;
+}
+
+}  // namespace kvbudget::config

@@ -1,0 +1,194 @@
+// Exact weight bytes of a model, from the headers of its files. Tensor data are never read.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <kvbudget/weights/gguf.hpp>
+#include <kvbudget/weights/safetensors.hpp>
+
+namespace kvbudget {
+
+namespace detail {
+
+[[nodiscard]] inline std::vector<weight_tensor> read_safetensors_file(const std::string& path) {
+  return with_file(path, [&](std::istream& stream, std::uint64_t size) { return read_safetensors(stream, size, path); });
+}
+
+[[nodiscard]] inline model_weights read_safetensors_files(const std::vector<std::string>& paths) {
+  weights_builder builder;
+  for (const std::string& path : paths) builder.add(path, read_safetensors_file(path));
+  return builder.finish();
+}
+
+/// The shards that an index names, and nothing in them that it does not name.
+[[nodiscard]] inline model_weights read_safetensors_index(const std::string& path) {
+  const config::document index = with_file(path, [&](std::istream& stream, std::uint64_t size) {
+    byte_reader in(stream, size, path);
+    if (size > max_safetensors_header) {
+      in.fail(0, std::to_string(size), "too long for an index", "at most " + std::to_string(max_safetensors_header) + " bytes");
+    }
+    return parse_without_repeated_keys(in.text(size, "the index"), path);
+  });
+  const config::node root(index);
+  const auto map = root.object("weight_map");
+  if (!map) root.fail_missing("weight_map", "an object that names the file of each tensor");
+  std::vector<std::string> names;
+  for (const auto& [tensor, file] : map->value().items()) {
+    const std::string name = file.is_string() ? file.get<std::string>() : "";
+    if (name.empty() || name == ".." || name.find_first_of(std::string_view("/\\\0", 3)) != name.npos) {
+      map->fail(tensor, file, "no name of a file", "a file beside the index");
+    }
+    names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  weights_builder builder;
+  for (const std::string& name : names) {
+    const std::string shard = (folder / name).string();
+    builder.add(shard, read_safetensors_file(shard));
+  }
+  for (const auto& [tensor, file] : map->value().items()) {
+    const std::string* const holder = builder.find(tensor);
+    if (holder == nullptr || *holder != (folder / file.get_ref<const std::string&>()).string()) {
+      map->fail(tensor, file, holder == nullptr ? "this file does not have the tensor" : "another file has the tensor: " + *holder,
+                "the file that has it");
+    }
+  }
+  for (const weight_tensor& t : builder.so_far().tensors) {
+    if (!map->value().contains(t.name)) {
+      throw config_error({builder.so_far().files[t.file], t.name, ""}, "not in the index " + path, "tensors that the index names");
+    }
+  }
+  return builder.finish();
+}
+
+[[nodiscard]] inline model_weights read_gguf_weights(const std::string& path) {
+  const std::vector<std::string> parts = gguf_parts(path, read_gguf_header(path));
+  weights_builder builder;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    with_file(parts[i], [&](std::istream& stream, std::uint64_t size) {
+      gguf_header header = read_gguf_header(stream, size, parts[i]);
+      if (header.data_end > size) {
+        throw config_error({parts[i], "byte " + std::to_string(size), ""}, "the data of the tensors end beyond the file (truncated?)",
+                           std::to_string(header.data_end) + " bytes");
+      }
+      const config::document d{std::move(header.metadata), parts[i]};
+      const config::node root(d);
+      if (parts.size() > 1 && (root.count("split.no") != i || root.count("split.count") != parts.size())) {
+        throw config_error({parts[i], "split.no", ""}, "not the part that its name says",
+                           "part " + std::to_string(i) + " of " + std::to_string(parts.size()));
+      }
+      builder.add(parts[i], std::move(header.tensors));
+      const auto all = i + 1 == parts.size() ? root.count("split.tensors.count") : std::nullopt;
+      if (all && *all != builder.so_far().tensors.size()) {
+        root.fail("split.tensors.count", d.root["split.tensors.count"], "not the tensors of all parts together",
+                  std::to_string(builder.so_far().tensors.size()));
+      }
+    });
+  }
+  return builder.finish();
+}
+
+[[nodiscard]] inline bool ends_with(std::string_view text, std::string_view end) noexcept {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// NAME-00002-of-00003.EXTENSION: the number of the part and of the parts; zeros when the name has another form.
+struct part_number {
+  std::uint64_t part = 0;
+  std::uint64_t parts = 0;
+};
+[[nodiscard]] inline part_number part_of(std::string_view name, std::string_view extension) {
+  constexpr std::size_t digits = 5;
+  if (!ends_with(name, extension)) return {};
+  name.remove_suffix(extension.size());
+  if (name.size() < 2 * digits + 5 || name.substr(name.size() - digits - 4, 4) != "-of-") return {};
+  const auto number = [](std::string_view text) {
+    std::uint64_t value = 0;
+    for (const char c : text) {
+      if (c < '0' || c > '9') return std::uint64_t{0};
+      value = value * 10 + static_cast<std::uint64_t>(c - '0');
+    }
+    return value;
+  };
+  return {number(name.substr(name.size() - 2 * digits - 4, digits)), number(name.substr(name.size() - digits))};
+}
+
+/// A folder as vLLM and transformers read it: model.safetensors.index.json, else model.safetensors, else the only other
+/// index, else all safetensors files together. Mistral's consolidated*.safetensors hold the same model a second time
+/// and count only when there is nothing else. GGUF files count where there are no safetensors; one model only.
+/// Sources: vLLM model_executor/model_loader/default_loader.py and weight_utils.py
+/// (filter_duplicate_safetensors_files), transformers modeling_utils.py (_get_resolved_checkpoint_files).
+[[nodiscard]] inline model_weights read_weights_folder(const std::string& path) {
+  const std::filesystem::path folder(path);
+  std::error_code error;
+  std::vector<std::string> indices, files, consolidated, gguf;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (ends_with(name, ".safetensors.index.json")) indices.push_back(name);
+    else if (ends_with(name, ".gguf")) gguf.push_back(name);
+    else if (ends_with(name, ".safetensors")) (name.substr(0, 12) == "consolidated" ? consolidated : files).push_back(name);
+  }
+  if (error) throw config_error({path, "", ""}, "cannot be read", "a readable folder");
+  for (auto* const list : {&indices, &files, &consolidated, &gguf}) std::sort(list->begin(), list->end());
+  const auto has_name = [](const std::vector<std::string>& list, std::string_view name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  const auto in_folder = [&](const std::string& name) { return (folder / name).string(); };
+  const auto refuse = [&](const std::string& problem, const std::vector<std::string>& names) {
+    std::string listed;
+    for (std::size_t i = 0; i < names.size() && i < 8; ++i) listed += (i == 0 ? "" : ", ") + names[i];
+    throw config_error({path, "", listed}, problem, "one model in a folder, or the path of one file");
+  };
+  if (has_name(indices, "model.safetensors.index.json")) return read_safetensors_index(in_folder("model.safetensors.index.json"));
+  if (has_name(files, "model.safetensors")) return read_safetensors_files({in_folder("model.safetensors")});
+  if (indices.size() > 1) refuse("several indices", indices);
+  if (indices.size() == 1) return read_safetensors_index(in_folder(indices[0]));
+  if (files.empty()) files = consolidated;
+  if (!files.empty()) {
+    std::uint64_t parts = 0, numbered = 0;
+    for (const std::string& name : files) {
+      const part_number p = part_of(name, ".safetensors");
+      parts = std::max(parts, p.parts);
+      numbered += p.parts != 0 ? 1U : 0U;
+    }
+    if (numbered != parts) refuse(std::to_string(numbered) + " of " + std::to_string(parts) + " parts are there, and no index", files);
+    std::vector<std::string> paths;
+    for (const std::string& name : files) paths.push_back(in_folder(name));
+    return read_safetensors_files(paths);
+  }
+  std::vector<std::string> models;  // of a split one the first part, or whichever there is
+  std::string last_prefix;
+  for (const std::string& name : gguf) {
+    const part_number p = part_of(name, ".gguf");
+    const std::string prefix = p.parts != 0 ? name.substr(0, name.size() - 20) : "";
+    if (prefix.empty() || prefix != last_prefix) models.push_back(name);
+    last_prefix = prefix;
+  }
+  if (models.size() > 1) refuse("several GGUF models", models);
+  if (models.size() == 1) return read_gguf_weights(in_folder(models[0]));
+  throw config_error({path, "", ""}, "no weights in this folder", "safetensors or GGUF files");
+}
+
+}  // namespace detail
+
+/// The weights of a model: a safetensors file; a *.safetensors.index.json with its shards; a GGUF file (by its magic,
+/// whatever its name) with all parts when it is split; a folder with one of these. Throws config_error: a file that
+/// cannot be read or is missing, all that read_safetensors and read_gguf_header refuse, a tensor that two files have,
+/// an index that does not say what the shards have.
+[[nodiscard]] inline model_weights read_weights(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return detail::read_weights_folder(path);
+  if (detail::is_gguf_file(path)) return detail::read_gguf_weights(path);
+  if (detail::ends_with(path, ".json")) return detail::read_safetensors_index(path);
+  return detail::read_safetensors_files({path});
+}
+
+}  // namespace kvbudget
