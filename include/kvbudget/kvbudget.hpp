@@ -1,6 +1,7 @@
 // Everything. A program that only computes needs core.hpp, which costs a tenth of it.
 #pragma once
 
+#include <kvbudget/compare.hpp>
 #include <kvbudget/config/bare.hpp>
 #include <kvbudget/config/capacity.hpp>
 #include <kvbudget/config/engines.hpp>
@@ -10,7 +11,9 @@
 #include <kvbudget/core.hpp>
 #include <kvbudget/model.hpp>
 #include <kvbudget/plan.hpp>
+#include <kvbudget/plans.hpp>
 #include <kvbudget/plot.hpp>
 #include <kvbudget/report.hpp>
 #include <kvbudget/spelling.hpp>
+#include <kvbudget/sweep.hpp>
 #include <kvbudget/weights.hpp>

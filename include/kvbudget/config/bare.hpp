@@ -6,36 +6,25 @@
 
 namespace kvbudget::config {
 
-namespace detail {
+/// A model as it is cached without an engine, and the element types of K and V.
+struct bare_model {
+  transformers::cached_model model;
+  storage_type k;
+  storage_type v;
+};
 
-/// GGUF metadata: the layers are those that llama.cpp caches.
-[[nodiscard]] inline evaluation evaluate_bare_gguf(const document& d, std::optional<storage_type> k,
-                                                   std::optional<storage_type> v, const workload& w,
-                                                   const placement& where) {
-  if (!k || !v) {
-    throw config_error({d.file, "", ""}, "GGUF metadata do not say the element type of the cache",
-                       "the kv-dtype option");
+/// `k` and `v` are the element types of the cache; without them the config's dtype counts, and without that it is an
+/// error. `d` is a config.json, or the metadata of a GGUF file, which has no dtype of a cache: its layers are those
+/// that llama.cpp caches. Throws config_error.
+[[nodiscard]] inline bare_model read_bare_model(const document& d, std::optional<storage_type> k,
+                                                std::optional<storage_type> v) {
+  if (llama_cpp::gguf_architecture(node(d))) {
+    if (!k || !v) {
+      throw config_error({d.file, "", ""}, "GGUF metadata do not say the element type of the cache",
+                         "the kv-dtype option");
+    }
+    return {llama_cpp::read_cached_model(d, *k, *v), *k, *v};
   }
-  const transformers::cached_model m = llama_cpp::read_cached_model(d, *k, *v);
-  evaluation e;
-  e.settings = {{"k_dtype", name_of(*k)}, {"v_dtype", name_of(*v)}};
-  describe(e, m);
-  add_costs(e, m, stored_positions{}, w, tokens(), where);
-  add_linear_costs(e, m);
-  if (e.state_bytes_per_sequence.value_or(0) != 0) e.notes.push_back("recurrent states are in f32, as llama.cpp keeps them");
-  e.figures["total_bytes"] = e.total_bytes;
-  return e;
-}
-
-}  // namespace detail
-
-/// Full and latent layers keep every position, sliding ones min(n, window), recurrent ones their state once. `k` and
-/// `v` are the element types of the cache; without them the config's dtype counts, and without that it is an error.
-/// `d` is a config.json, or the metadata of a GGUF file, which has no dtype of a cache.
-[[nodiscard]] inline evaluation evaluate_bare(const document& d, std::optional<storage_type> k,
-                                              std::optional<storage_type> v, const workload& w,
-                                              tokens encoder = tokens(), const placement& where = {}) {
-  if (llama_cpp::gguf_architecture(node(d))) return detail::evaluate_bare_gguf(d, k, v, w, where);
   const auto stated = transformers::detail::stated_dtype(d);
   if (!stated && !(k && v)) {
     throw config_error({d.file, "/dtype", ""}, "missing, and no element type of the cache was given",
@@ -45,12 +34,23 @@ namespace detail {
   options.k_type = k ? *k : *stated;
   options.v_type = v ? *v : *stated;
   options.model_type = stated ? *stated : *k;  // states follow the model, not the cache
-  const transformers::cached_model m = transformers::read_model(d, options);
+  return {transformers::read_model(d, options), options.k_type, options.v_type};
+}
+
+/// Full and latent layers keep every position, sliding ones min(n, window), recurrent ones their state once. Element
+/// types and document as for read_bare_model().
+[[nodiscard]] inline evaluation evaluate_bare(const document& d, std::optional<storage_type> k,
+                                              std::optional<storage_type> v, const workload& w,
+                                              tokens encoder = tokens(), const placement& where = {}) {
+  const bare_model bare = read_bare_model(d, k, v);
   evaluation e;
-  e.settings = {{"k_dtype", name_of(options.k_type)}, {"v_dtype", name_of(options.v_type)}};
-  describe(e, m);
-  add_costs(e, m, stored_positions{}, w, encoder, where);
-  add_linear_costs(e, m);
+  e.settings = {{"k_dtype", name_of(bare.k)}, {"v_dtype", name_of(bare.v)}};
+  describe(e, bare.model);
+  add_costs(e, bare.model, stored_positions{}, w, encoder, where);
+  add_linear_costs(e, bare.model);
+  if (e.state_bytes_per_sequence.value_or(0) != 0 && llama_cpp::gguf_architecture(node(d))) {
+    e.notes.push_back("recurrent states are in f32, as llama.cpp keeps them");
+  }
   e.figures["total_bytes"] = e.total_bytes;
   return e;
 }

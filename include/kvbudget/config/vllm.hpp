@@ -543,15 +543,15 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     }
   }
   detail::set_curve(e, q, p);
+  checked_count unit = 0U;  // of one block on all ranks
+  for (const stage_plan& stage : p.stages) unit += checked_count(stage.bytes_per_block) * tp;
+  e.pool_use = [p, unit](const config::workload& w) {
+    return unit * blocks_of_request(p, request{w.prompt, w.generated}) * w.sequences;
+  };
   if (sized && p.blocks_per_request > 0) {
     const std::uint64_t usable = p.num_blocks - 1;  // all but the null block
-    checked_count unit = 0U;
-    for (const stage_plan& stage : p.stages) unit += checked_count(stage.bytes_per_block) * tp;
     e.own_capacity = config::pool_capacity{(unit * usable).value(), largest_max_model_len(q.model.view(), q.settings.view()),
                                            usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
-    e.pool_use = [p, unit](const config::workload& w) {
-      return unit * blocks_of_request(p, request{w.prompt, w.generated}) * w.sequences;
-    };
     e.common_bytes = [p, unit](const config::workload& w, std::uint64_t prefix) {
       return unit * common_blocks(p, request{w.prompt, w.generated}, prefix);
     };
