@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/config/plan.hpp>
+#include <kvbudget/config/question.hpp>
 #include <kvbudget/spelling.hpp>
 #include <kvbudget/version.hpp>
 
