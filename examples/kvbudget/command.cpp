@@ -264,14 +264,14 @@ void put_observations(const command& c, kvbudget::plan_question& q) {
       q.observed_cache = sizes_of(size, "--observed");
       continue;
     }
-    const kvbudget::bytes measured = kvbudget::parse_bytes(size, "--observed");
     bool is_case = false;
     for (kvbudget::capacity_case& one : q.cases) {
       if (one.name != name) continue;
-      one.observed = measured;
+      one.observed = sizes_of(size, "--observed");
       is_case = true;
     }
     if (is_case) continue;
+    const kvbudget::bytes measured = kvbudget::parse_bytes(size, "--observed");
     if (name != "weights" && name != "overhead") {
       fail_usage("--observed", name, "unknown figure", "cache, weights, overhead, or a case that was given");
     }

@@ -113,7 +113,12 @@ struct assessed {
                         std::to_string(e.devices.size()) + " sizes");
     }
     if (e.devices.empty()) e.devices.push_back(config::device_cache{"0", 0, {}});
-    for (std::size_t i = 0; i < observed.size(); ++i) e.devices[i].bytes = observed[i].count();
+    checked_count total = 0U;
+    for (std::size_t i = 0; i < observed.size(); ++i) {
+      e.devices[i].bytes = observed[i].count();
+      total += observed[i].count();
+    }
+    e.total_bytes = total.value();
   }
   if (!devices.empty()) result.budget = config::assess(e, work, devices, q.host);
   return result;
@@ -127,10 +132,9 @@ struct assessed {
     a.name = c.name;
     a.work = c.work;
     if (c.work) {
-      const std::vector<bytes> observed = c.observed ? std::vector<bytes>{*c.observed} : std::vector<bytes>{};
-      const assessed one = assess_workload(located, q, c.work, observed);
-      a.rests_on = c.observed ? basis::observed : basis::computed;
-      a.cache_bytes = c.observed ? c.observed->count() : one.answer.total_bytes;
+      const assessed one = assess_workload(located, q, c.work, c.observed);
+      a.rests_on = c.observed.empty() ? basis::computed : basis::observed;
+      a.cache_bytes = one.answer.total_bytes;
       a.binding = one.answer.refusal;
       if (one.budget) {
         a.fits = one.budget->fits;

@@ -27,7 +27,7 @@ struct neighbour {
 struct capacity_case {
   std::string name;
   std::optional<config::workload> work;   ///< nothing: untested
-  std::optional<bytes> observed;          ///< of the cache, in place of the computed figure
+  std::vector<bytes> observed;            ///< of the cache, by device, in place of the computed figures
 };
 
 /// What is asked. Parts that are absent are not answered.
