@@ -134,7 +134,8 @@ struct assessed {
     if (c.work) {
       const assessed one = assess_workload(located, q, c.work, c.observed);
       a.rests_on = c.observed.empty() ? basis::computed : basis::observed;
-      a.cache_bytes = one.answer.total_bytes;
+      const config::evaluation& e = one.answer;
+      if (e.refusal.empty()) a.cache_bytes = e.pool_use && c.observed.empty() ? e.pool_use(*c.work).value() : e.total_bytes;
       a.binding = one.answer.refusal;
       if (one.budget) {
         a.fits = one.budget->fits;

@@ -77,7 +77,7 @@ struct case_answer {
   std::string name;
   std::optional<config::workload> work;
   basis rests_on = basis::untested;
-  std::uint64_t cache_bytes = 0;
+  std::optional<std::uint64_t> cache_bytes;  ///< of a pool of blocks, what the case's requests hold
   std::optional<bool> fits;
   std::string binding;
 };
