@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/config/plan.hpp>
+#include <kvbudget/config/question.hpp>
 #include <kvbudget/spelling.hpp>
 #include <kvbudget/version.hpp>
 
@@ -161,7 +161,7 @@ struct quantity_row {
       rows.push_back(quantity_row{"case_" + c.name, "", "bytes", "untested"});
       continue;
     }
-    add("case_" + c.name, c.cache_bytes, "bytes", std::string(name_of(c.rests_on)));
+    if (c.cache_bytes) add("case_" + c.name, *c.cache_bytes, "bytes", std::string(name_of(c.rests_on)));
     if (c.fits) add("case_" + c.name + "_fits", *c.fits ? 1 : 0, "boolean", std::string(name_of(c.rests_on)));
   }
   if (r.prefix) {
@@ -256,7 +256,7 @@ struct quantity_row {
       row["prompt"] = c.work->prompt;
       row["generate"] = c.work->generated;
       row["sequences"] = c.work->sequences;
-      row["cache_bytes"] = c.cache_bytes;
+      row["cache_bytes"] = c.cache_bytes ? json(*c.cache_bytes) : json(nullptr);
       row["fits"] = c.fits ? json(*c.fits) : json(nullptr);
       row["limit"] = c.binding;
     }
@@ -381,8 +381,8 @@ struct quantity_row {
       };
       out += fmt::format("{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", c.name, number(&config::workload::prompt),
                          number(&config::workload::generated), number(&config::workload::sequences),
-                         c.work ? detail::grouped_digits(c.cache_bytes) : "-",
-                         c.work ? fmt::format("{:.3g}", bytes(c.cache_bytes)) : "", name_of(c.rests_on),
+                         c.cache_bytes ? detail::grouped_digits(*c.cache_bytes) : "-",
+                         c.cache_bytes ? fmt::format("{:.3g}", bytes(*c.cache_bytes)) : "", name_of(c.rests_on),
                          !c.fits ? "" : *c.fits ? "fits" : "does not fit: " + c.binding);
     }
   }

@@ -1,6 +1,11 @@
 // What fits: an engine's answer against the budgets of the devices.
 #pragma once
 
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include <kvbudget/budget.hpp>
 #include <kvbudget/config/evaluation.hpp>
 #include <kvbudget/errors.hpp>

@@ -10,12 +10,6 @@
 
 namespace kvbudget::config {
 
-/// Element types of a cache as the caller states them; what is missing comes from the engine or the config.
-struct cache_types {
-  std::optional<storage_type> k;
-  std::optional<storage_type> v;
-};
-
 /// Two names of one element type are no contradiction.
 [[nodiscard]] inline bool means_the_same(const json& a, const json& b) {
   if (a == b) return true;

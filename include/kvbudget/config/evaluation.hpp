@@ -9,6 +9,7 @@
 
 #include <kvbudget/checked.hpp>
 #include <kvbudget/config/document.hpp>
+#include <kvbudget/storage_type.hpp>
 
 namespace kvbudget::config {
 
@@ -18,6 +19,12 @@ struct workload {
   std::uint64_t generated = 0;
   std::uint64_t sequences = 1;
   std::vector<std::uint64_t> lengths;
+};
+
+/// Element types of a cache as the caller states them; what is missing comes from the engine or the config.
+struct cache_types {
+  std::optional<storage_type> k;
+  std::optional<storage_type> v;
 };
 
 /// Where a quantity of the model came from: a JSON pointer, "class default (…)" or a rule.
@@ -81,6 +88,10 @@ struct evaluation {
   std::optional<std::uint64_t> bytes_per_token;            ///< of one sequence; nothing where the curve is not linear
   std::optional<std::uint64_t> state_bytes_per_sequence;   ///< what a sequence takes whatever its length
   std::vector<device_cache> devices;          ///< total_bytes by device; one, unless a placement says more
+  /// Where the layers' weights are: the pipeline stage of each, or layer_stages for the host.
+  std::vector<std::uint32_t> stage_of_layer;
+  std::uint32_t layer_stages = 1;
+  bool embedding_on_host = false;
   std::optional<pool_capacity> own_capacity;  ///< where the engine sizes its pool by the memory it is given
   /// What the workload's requests hold of that pool.
   std::function<checked_count(const workload&)> pool_use;

@@ -72,6 +72,11 @@ void add_costs(evaluation& e, const transformers::cached_model& m, const Policy&
     });
   }
   e.total_bytes = total.value();
+  e.layer_stages = static_cast<std::uint32_t>(where.pipeline_parallel);
+  for (std::uint32_t stage = 0; const std::uint64_t layers : detail::layers_of_stages(where, m.num_layers)) {
+    e.stage_of_layer.resize(e.stage_of_layer.size() + layers, stage++);
+  }
+  for (std::uint64_t i = 0; i < where.host_layers; ++i) e.stage_of_layer[i] = e.layer_stages;
   if constexpr (std::same_as<Policy, stored_positions>) {
     if (!where.divides()) {
       e.common_bytes = [layers = m.layers, policy, batch_of, before](const workload& asked, std::uint64_t prefix) {

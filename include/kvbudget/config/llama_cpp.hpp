@@ -464,9 +464,14 @@ namespace detail {
   for (std::uint32_t i = 0; i <= p.cpu; ++i) {
     // Without GPUs the cache is in the memory that is budgeted; beside GPUs the host is a device of its own.
     const bool host = i == p.cpu && p.cpu > 0;
-    if (host && p.bytes_per_device[i] == 0) continue;
     e.devices.push_back(config::device_cache{host ? "host" : std::to_string(i), p.bytes_per_device[i], detail::curve_of(h, s, i)});
   }
+  settings weights = s;
+  weights.offload_kqv = true;  // it moves the cache, not the layers
+  const kvbudget::llama_cpp::detail::placement layers(h, weights);
+  e.layer_stages = std::max(p.cpu, 1U);
+  e.embedding_on_host = p.cpu > 0;
+  for (std::uint32_t il = 0; il < h.n_layer_all; ++il) e.stage_of_layer.push_back(layers.device_of(il));
   for (const pool& b : p.pools) {
     e.pools.push_back(config::pool_bytes{b.name, b.device, b.unit_bytes.count(), b.units, b.size().count()});
   }

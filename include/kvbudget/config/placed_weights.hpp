@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <kvbudget/config/document.hpp>
+#include <kvbudget/config/evaluation.hpp>
 #include <kvbudget/config/placement.hpp>
 #include <kvbudget/weights.hpp>
 
@@ -27,16 +28,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// Bytes on each device in the order of the placement, then on the host. A layer's tensors are with their stage; the
-/// others with the first one, but the output head and what follows the last layer with the last; a head that is tied to
-/// the embedding is on both. One device holds exactly total_bytes. More than one tensor-parallel rank is an estimate:
-/// matrices are divided evenly, and engines pad and replicate some of them. Throws usage_error.
-[[nodiscard]] inline std::vector<bytes> place_weights(const model_weights& weights, std::uint64_t num_layers,
+/// Bytes on each device in the order of the placement, then on the host (0 without layers or embedding there). A
+/// layer's tensors are with its stage; the others with the first one, but the output head and the norm before it with
+/// the last; a head that is tied to the embedding is on both. One device holds exactly total_bytes. More than one
+/// tensor-parallel rank is an estimate: matrices are divided evenly, and engines pad and replicate some of them.
+[[nodiscard]] inline std::vector<bytes> place_weights(const model_weights& weights, const evaluation& e,
                                                       const placement& where) {
-  const std::vector<std::uint64_t> stages = detail::layers_of_stages(where, num_layers);
   const std::uint64_t ranks = where.tensor_parallel;
-  std::vector<checked_count> whole(stages.size(), 0U), divided(stages.size(), 0U);
-  checked_count host = 0U;
+  const std::size_t stages = e.layer_stages;
+  std::vector<checked_count> whole(stages + 1, 0U), divided(stages + 1, 0U);  // the host's last
   const weight_tensor* embedding = nullptr;
   bool has_head = false;
   for (const weight_tensor& t : weights.tensors) {
@@ -44,30 +44,27 @@ namespace detail {
     has_head = has_head || head;
     std::size_t stage = 0;
     if (t.layer) {
-      std::uint64_t end = stages[0];
-      while (stage + 1 < stages.size() && *t.layer >= end) end += stages[++stage];
+      stage = *t.layer < e.stage_of_layer.size() ? e.stage_of_layer[*t.layer] : stages - 1;
     } else if (head || (t.group == tensor_group::rest && t.shape.size() == 1)) {
-      stage = stages.size() - 1;  // the head, and the norm before it
-    } else if (t.group == tensor_group::embedding && (embedding == nullptr || t.bytes > embedding->bytes)) {
-      embedding = &t;
-    }
-    if (t.layer && *t.layer < where.host_layers) {
-      host += t.bytes;
-      continue;
+      stage = stages - 1;
+    } else if (t.group == tensor_group::embedding) {
+      if (embedding == nullptr || t.bytes > embedding->bytes) embedding = &t;
+      if (e.embedding_on_host) stage = stages;
     }
     const bool attention_is_whole = where.attention_data_parallel && t.group == tensor_group::attention;
     if (ranks == 1 || attention_is_whole || detail::is_whole_on_every_rank(t)) whole[stage] += t.bytes;
     else divided[stage] += t.bytes;
   }
-  if (!has_head && embedding != nullptr && stages.size() > 1) divided.back() += embedding->bytes;
+  const bool tied_apart = stages > 1 || e.embedding_on_host;
+  if (!has_head && embedding != nullptr && tied_apart) (ranks == 1 ? whole : divided)[stages - 1] += embedding->bytes;
   std::vector<bytes> result;
   for (std::uint64_t replica = 0; replica < where.data_parallel; ++replica) {
-    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    for (std::size_t stage = 0; stage < stages; ++stage) {
       const bytes here(whole[stage] + div_ceil(divided[stage], ranks));
       result.insert(result.end(), where.context_parallel * ranks, here);
     }
   }
-  if (where.host_layers > 0) result.push_back(bytes(host));
+  result.push_back(bytes(whole[stages] + divided[stages]));
   return result;
 }
 

@@ -1,103 +1,18 @@
 // One question about one model, and its answer: what the cache takes, and what fits where.
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <kvbudget/config/bare.hpp>
-#include <kvbudget/config/capacity.hpp>
 #include <kvbudget/config/engines.hpp>
 #include <kvbudget/config/locate.hpp>
+#include <kvbudget/config/placed_weights.hpp>
+#include <kvbudget/config/question.hpp>
 
 namespace kvbudget {
-
-/// A figure rests on a computation, on a statement of the user, or on a measurement that the user made; or on nothing.
-enum class basis : std::uint8_t { untested, computed, given, estimated, observed };
-inline constexpr std::string_view basis_names[] = {"untested", "computed", "given", "estimated", "observed"};
-[[nodiscard]] constexpr std::string_view name_of(basis b) noexcept { return basis_names[static_cast<std::size_t>(b)]; }
-
-/// Other things on every device: a draft model, a second model with its cache.
-struct neighbour {
-  std::string name;
-  bytes size;
-};
-
-/// One of the cases of a capacity check.
-struct capacity_case {
-  std::string name;
-  std::optional<config::workload> work;   ///< nothing: untested
-  std::optional<bytes> observed;          ///< of the cache, in place of the computed figure
-};
-
-/// What is asked. Parts that are absent are not answered.
-struct plan_question {
-  std::string engine;                                    ///< empty: the bare tensors of the stored positions
-  config::json settings = config::json::object();        ///< the engine's own options
-  config::cache_types types;
-  std::optional<config::workload> work;
-  config::placement where;
-
-  std::vector<device_budget> devices;                    ///< one for all, or one for each; the neighbours not included
-  std::vector<std::string> device_sources;               ///< where a known device's capacity comes from
-  std::optional<device_budget> host;
-  basis weights = basis::untested;
-  bool weights_are_read_whole = true;                    ///< at every step; false where experts are chosen
-  basis overhead = basis::untested;
-  std::vector<neighbour> neighbours;
-  std::vector<bytes> observed_cache;                     ///< by device, in place of the computed figures
-
-  std::vector<capacity_case> cases;
-  std::optional<std::uint64_t> shared_prefix;            ///< positions that all sequences have in common
-  std::optional<bytes> transfer_bandwidth;               ///< bytes a second between devices or to the host
-  std::optional<bytes> memory_bandwidth;                 ///< bytes a second of each device's memory
-};
-
-/// What sequences with a common prefix take.
-struct prefix_answer {
-  std::uint64_t prefix = 0;
-  std::uint64_t common_bytes = 0;      ///< of one sequence, in common with the others
-  std::uint64_t separate_bytes = 0;    ///< of the workload without sharing
-  std::uint64_t together_bytes = 0;    ///< with it
-  std::optional<limit> max_sequences;  ///< of the workload's shape that fit with sharing
-};
-
-/// What moves: a sequence to another place, and the cache through the processor at every step.
-struct movement_answer {
-  std::uint64_t sequence_bytes = 0;                    ///< of one sequence at its full length
-  std::optional<double> transfer_seconds;
-  std::optional<std::uint64_t> read_bytes_per_step;    ///< weights and stored positions, at the full length
-  std::optional<double> max_tokens_per_second;         ///< of all sequences together, if nothing but memory binds
-  std::uint64_t token_computations = 0;                ///< of one sequence, prefill once and decode per token
-  std::uint64_t token_computations_without_cache = 0;
-};
-
-struct case_answer {
-  std::string name;
-  std::optional<config::workload> work;
-  basis rests_on = basis::untested;
-  std::uint64_t cache_bytes = 0;
-  std::optional<bool> fits;
-  std::string binding;
-};
-
-/// One plan: all that a report shows. Parts that were not asked for are absent.
-struct plan_report {
-  config::evaluation answer;
-  std::string source;    ///< the file as the user named it
-  std::string revision;  ///< of a model from the local cache, if known
-  std::optional<config::workload> work;
-  std::optional<config::capacity> budget;
-  basis weights = basis::untested;
-  basis overhead = basis::untested;
-  basis cache = basis::computed;
-  std::vector<std::string> device_sources;
-  std::vector<neighbour> neighbours;
-  std::vector<case_answer> cases;
-  std::optional<prefix_answer> prefix;
-  std::optional<movement_answer> movement;
-};
 
 namespace detail {
 
@@ -198,7 +113,12 @@ struct assessed {
                         std::to_string(e.devices.size()) + " sizes");
     }
     if (e.devices.empty()) e.devices.push_back(config::device_cache{"0", 0, {}});
-    for (std::size_t i = 0; i < observed.size(); ++i) e.devices[i].bytes = observed[i].count();
+    checked_count total = 0U;
+    for (std::size_t i = 0; i < observed.size(); ++i) {
+      e.devices[i].bytes = observed[i].count();
+      total += observed[i].count();
+    }
+    e.total_bytes = total.value();
   }
   if (!devices.empty()) result.budget = config::assess(e, work, devices, q.host);
   return result;
@@ -212,10 +132,10 @@ struct assessed {
     a.name = c.name;
     a.work = c.work;
     if (c.work) {
-      const std::vector<bytes> observed = c.observed ? std::vector<bytes>{*c.observed} : std::vector<bytes>{};
-      const assessed one = assess_workload(located, q, c.work, observed);
-      a.rests_on = c.observed ? basis::observed : basis::computed;
-      a.cache_bytes = c.observed ? c.observed->count() : one.answer.total_bytes;
+      const assessed one = assess_workload(located, q, c.work, c.observed);
+      a.rests_on = c.observed.empty() ? basis::computed : basis::observed;
+      const config::evaluation& e = one.answer;
+      if (e.refusal.empty()) a.cache_bytes = e.pool_use && c.observed.empty() ? e.pool_use(*c.work).value() : e.total_bytes;
       a.binding = one.answer.refusal;
       if (one.budget) {
         a.fits = one.budget->fits;
@@ -339,11 +259,31 @@ struct assessed {
   return a;
 }
 
+/// The weights of the files on each device, as the engine places its layers.
+inline void put_weights_of_files(const config::located_config& located, plan_question& q) {
+  plan_question one = q;
+  one.where.data_parallel = 1;
+  const config::evaluation e = evaluate(located, one, q.work, {});
+  const std::vector<bytes> placed = config::place_weights(*q.files, e, q.where);
+  const std::size_t devices = placed.size() - 1;
+  if (q.devices.size() == 1) q.devices.resize(devices, q.devices.front());
+  if (q.devices.size() != devices) {
+    throw usage_error({"", "device", std::to_string(q.devices.size())}, "the plan has " + std::to_string(devices) + " devices",
+                      "one for all of them, or one for each");
+  }
+  for (std::size_t i = 0; i < devices; ++i) q.devices[i].weights = placed[i];
+  if (q.host) q.host->weights = placed.back();
+  q.weights = q.where.tensor_parallel > 1 ? basis::estimated : basis::computed;
+  const auto experts = config::find_experts(located.config);
+  q.weights_are_read_whole = !experts || q.files->bytes_of(tensor_group::experts) == 0;
+}
+
 }  // namespace detail
 
 /// Answers a question. Throws config_error, usage_error, engine_refusal; raises size_error.
-[[nodiscard]] inline plan_report make_plan(const config::located_config& located, const plan_question& q) {
+[[nodiscard]] inline plan_report make_plan(const config::located_config& located, plan_question q) {
   plan_report r;
+  if (q.files && !q.devices.empty()) detail::put_weights_of_files(located, q);
   detail::assessed now = detail::assess_workload(located, q, q.work, q.observed_cache);
   r.answer = std::move(now.answer);
   r.budget = std::move(now.budget);

@@ -528,6 +528,11 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   e.notes = detail::explain(q, p);
   if (!p.has_groups()) return e;
 
+  const detail::stage_bounds bounds = detail::get_pp_indices(e.model_layers, q.settings.view());
+  e.layer_stages = bounds.stages;
+  for (std::uint32_t layer = 0; layer < e.model_layers; ++layer) {
+    e.stage_of_layer.push_back(bounds.stage_of(layer_ref{.layer = layer}));
+  }
   // One pool of blocks on every rank; without a memory size, the blocks of one request.
   const bool sized = p.memory_is_known && p.reason == refusal::none;
   const std::uint64_t blocks = sized ? p.num_blocks : p.blocks_per_request;

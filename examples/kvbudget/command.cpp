@@ -1,0 +1,355 @@
+#include "command.hpp"
+
+#include <exception>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <kvbudget/config/known_devices.hpp>
+#include <kvbudget/spelling.hpp>
+#include <kvbudget/version.hpp>
+#include <kvbudget/weights.hpp>
+
+using kvbudget::config::json;
+using kvbudget::config::workload;
+
+void fail_usage(std::string option, std::string value, std::string problem, std::string expected) {
+  throw kvbudget::usage_error({"", std::move(option), std::move(value)}, std::move(problem), std::move(expected));
+}
+
+std::uint64_t count_of(const std::string& text, const std::string& option) {
+  kvbudget::checked_count n = 0U;
+  bool digits = !text.empty();
+  for (const char c : text) {
+    digits = digits && c >= '0' && c <= '9';
+    if (digits) n = n * 10U + static_cast<unsigned>(c - '0');
+  }
+  if (!digits || !n.valid()) fail_usage(option, text, "not a whole number", "digits, at most 2^64 - 1");
+  return n.value();
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t to = std::min(text.find(',', from), text.size());
+    parts.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
+void add_plan_options(CLI::App& app, command& c) {
+  app.add_option("--engine", c.engine, "whose cache; none: the bare tensors of the stored positions");
+  app.add_option("--set", c.set, "OPTION=VALUE, an engine's own option under its own name; repeatable")->allow_extra_args(false);
+  app.add_option("--kv-dtype", c.kv_dtype, "element type of the cache");
+  app.add_option("--k-dtype", c.k_dtype, "element type of the keys");
+  app.add_option("--v-dtype", c.v_dtype, "element type of the values");
+  app.add_option("--prompt", c.prompt, "positions of the prompt");
+  app.add_option("--generate", c.generate, "positions that are generated");
+  app.add_option("--sequences", c.sequences, "how many sequences of this shape (1)");
+  app.add_option("--lengths", c.lengths, "sequences of different lengths: 3072,1024,...");
+  app.add_option("--long-prompt", c.long_prompt, "a second case: the same sequences with this prompt");
+  app.add_option("--most-sequences", c.most_sequences, "a third case: so many sequences of the usual length");
+  app.add_option("--tensor-parallel", c.tensor_parallel, "ranks that divide the K/V heads (1)");
+  app.add_option("--pipeline-parallel", c.pipeline_parallel, "stages that divide the layers (1)");
+  app.add_option("--stage-layers", c.stage_layers, "layers of each stage: 20,20,21; else equal parts, or the engine's rule");
+  app.add_option("--context-parallel", c.context_parallel, "ranks that divide the positions of every sequence (1)");
+  app.add_option("--data-parallel", c.data_parallel, "whole replicas, to which the sequences are dealt (1)");
+  app.add_flag("--attention-data-parallel", c.attention_data_parallel,
+               "the tensor-parallel ranks keep whole heads, of their own sequences");
+  app.add_option("--host-layers", c.host_layers, "the first so many layers are on the host (0)");
+  app.add_option("--host-memory", c.host_memory, "memory of the host for them");
+  app.add_option("--device", c.device, "memory of a device: 24GiB, 80GB, or a known name; one for all, or a,b,c");
+  app.add_option("--weights", c.weights, "bytes of the weights, one for each device as a,b,c, or the path of their files");
+  app.add_option("--parameters", c.parameters, "number of weights, as the rough form");
+  app.add_option("--weight-bits", c.weight_bits, "bits of a weight, beside --parameters");
+  app.add_option("--overhead", c.overhead, "everything else: a size, or a percentage of weights plus cache");
+  app.add_option("--utilization", c.utilization, "share of the device that may be used (1)");
+  app.add_option("--beside", c.beside, "NAME=SIZE, another thing on every device: a draft model, a second model; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--observed", c.observed,
+                 "NAME=SIZE, measured, in place of what is computed: cache (one for each device as a,b,c), weights, "
+                 "overhead, or a case: usual, long, concurrent; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--shared-prefix", c.shared_prefix, "positions with which all sequences begin alike");
+  app.add_option("--transfer-bandwidth", c.transfer_bandwidth, "bytes a second to another place: 25GB");
+  app.add_option("--memory-bandwidth", c.memory_bandwidth, "bytes a second of a device's memory: 3350GB");
+}
+
+namespace {
+
+/// The options of --set: VALUE is JSON if it parses as JSON, else a string.
+json settings_of(const command& c) {
+  json settings = json::object();
+  for (const std::string& text : c.set) {
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos || equals == 0) fail_usage("--set", text, "no '='", "OPTION=VALUE");
+    const std::string name = text.substr(0, equals);
+    json value = json::parse(text.substr(equals + 1), nullptr, false);
+    if (value.is_discarded()) value = text.substr(equals + 1);
+    if (settings.contains(name) && settings[name] != value) {
+      fail_usage("--set " + name, value.dump(), "set twice with different values", settings[name].dump());
+    }
+    settings[name] = std::move(value);
+  }
+  return settings;
+}
+
+std::optional<workload> workload_of(const command& c) {
+  if (!c.lengths.empty()) {
+    if (!c.prompt.empty() || !c.generate.empty() || !c.sequences.empty()) {
+      fail_usage("--lengths", c.lengths, "given together with --prompt, --generate or --sequences", "one of the two");
+    }
+    workload w;
+    for (const std::string& length : split(c.lengths)) w.lengths.push_back(count_of(length, "--lengths"));
+    w.sequences = w.lengths.size();
+    return w;
+  }
+  if (c.prompt.empty() && c.generate.empty()) {
+    if (!c.sequences.empty()) fail_usage("--sequences", c.sequences, "no length", "--prompt and --generate as well");
+    return std::nullopt;
+  }
+  if (c.prompt.empty() || c.generate.empty()) {
+    fail_usage(c.prompt.empty() ? "--prompt" : "--generate", "", "missing: a prompt without its generation is no budget",
+               "both --prompt and --generate (0 is a number)");
+  }
+  return workload{count_of(c.prompt, "--prompt"), count_of(c.generate, "--generate"),
+                  c.sequences.empty() ? 1 : count_of(c.sequences, "--sequences"), {}};
+}
+
+/// --kv-dtype, --k-dtype and --v-dtype, which must agree.
+kvbudget::config::cache_types cache_types_of(const command& c) {
+  kvbudget::config::cache_types types;
+  if (!c.kv_dtype.empty()) types.k = types.v = kvbudget::parse_storage_type(c.kv_dtype, "--kv-dtype");
+  const auto own = [&](const std::string& text, const std::string& option, std::optional<kvbudget::storage_type>& type) {
+    if (text.empty()) return;
+    const auto parsed = kvbudget::parse_storage_type(text, option);
+    if (type && *type != parsed) fail_usage(option, text, "contradicts --kv-dtype " + c.kv_dtype, "one of the two");
+    type = parsed;
+  };
+  own(c.k_dtype, "--k-dtype", types.k);
+  own(c.v_dtype, "--v-dtype", types.v);
+  return types;
+}
+
+kvbudget::config::placement placement_of(const command& c) {
+  kvbudget::config::placement where;
+  const auto ranks = [](const std::string& text, const std::string& option) {
+    const std::uint64_t n = count_of(text, option);
+    if (n == 0 || n > 1024) fail_usage(option, text, "unusable value", "a whole number from 1 to 1024");
+    return n;
+  };
+  where.tensor_parallel = ranks(c.tensor_parallel, "--tensor-parallel");
+  where.pipeline_parallel = ranks(c.pipeline_parallel, "--pipeline-parallel");
+  where.context_parallel = ranks(c.context_parallel, "--context-parallel");
+  where.data_parallel = ranks(c.data_parallel, "--data-parallel");
+  where.attention_data_parallel = c.attention_data_parallel;
+  where.host_layers = count_of(c.host_layers, "--host-layers");
+  if (!c.stage_layers.empty()) {
+    for (const std::string& n : split(c.stage_layers)) where.stage_layers.push_back(count_of(n, "--stage-layers"));
+    if (where.pipeline_parallel == 1) where.pipeline_parallel = where.stage_layers.size();
+  }
+  (void)where.devices();
+  return where;
+}
+
+std::pair<std::string, std::string> name_and_size(const std::string& text, const std::string& option) {
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos || equals == 0) fail_usage(option, text, "no '='", "NAME=SIZE");
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<kvbudget::bytes> sizes_of(const std::string& text, const std::string& option) {
+  std::vector<kvbudget::bytes> sizes;
+  for (const std::string& part : split(text)) sizes.push_back(kvbudget::parse_bytes(part, option));
+  return sizes;
+}
+
+bool is_size(const std::string& text) {
+  const std::string first = split(text).front();
+  return !first.empty() && first.front() >= '0' && first.front() <= '9';
+}
+
+kvbudget::bytes rough_weights(const command& c) {
+  if (c.weight_bits.empty()) fail_usage("--weight-bits", "", "missing", "the bits of a weight, beside --parameters");
+  double number = 0;
+  try {
+    std::size_t used = 0;
+    number = std::stod(c.parameters, &used);
+    if (used != c.parameters.size()) number = -1;
+  } catch (const std::exception&) {
+    number = -1;
+  }
+  if (!(number >= 0 && number <= 1e18)) fail_usage("--parameters", c.parameters, "not a number of parameters", "8e9");
+  return kvbudget::weight_bytes(static_cast<std::uint64_t>(number), count_of(c.weight_bits, "--weight-bits"));
+}
+
+/// One size for the whole model is divided among tensor-parallel ranks and among nothing else.
+void put_weights(const command& c, kvbudget::plan_question& q) {
+  if (!c.weights.empty() && !c.parameters.empty()) {
+    fail_usage("--parameters", c.parameters, "given together with --weights", "one of the two");
+  }
+  std::vector<kvbudget::bytes> sizes;
+  if (!c.parameters.empty()) {
+    sizes = {rough_weights(c)};
+    q.weights = kvbudget::basis::estimated;
+  } else if (is_size(c.weights) && !std::filesystem::exists(c.weights)) {
+    sizes = sizes_of(c.weights, "--weights");
+    q.weights = kvbudget::basis::given;
+  } else {
+    q.files = kvbudget::read_weights(c.weights);
+    return;
+  }
+  if (sizes.size() == 1 && (q.where.pipeline_parallel > 1 || q.where.host_layers > 0)) {
+    fail_usage(c.weights.empty() ? "--parameters" : "--weights", c.weights + c.parameters,
+               "one size does not say what each stage holds", "one size for each device as a,b,c, or the files");
+  }
+  if (sizes.size() == 1 && q.where.tensor_parallel > 1) {
+    sizes[0] = kvbudget::bytes(kvbudget::div_ceil(sizes[0].count(), q.where.tensor_parallel));
+    q.weights = kvbudget::basis::estimated;
+  }
+  if (q.devices.size() == 1) q.devices.resize(sizes.size(), q.devices.front());
+  if (sizes.size() != 1 && sizes.size() != q.devices.size()) {
+    fail_usage("--weights", c.weights, "not one size for each device", std::to_string(q.devices.size()) + " sizes");
+  }
+  for (std::size_t i = 0; i < q.devices.size(); ++i) q.devices[i].weights = sizes[sizes.size() == 1 ? 0 : i];
+}
+
+/// What was said of the devices. Nothing without --device.
+void put_devices(const command& c, kvbudget::plan_question& q) {
+  if (c.device.empty()) {
+    const bool more = !c.weights.empty() || !c.overhead.empty() || !c.parameters.empty() || c.utilization != "1" ||
+                      !c.beside.empty() || !c.host_memory.empty();
+    if (more && c.memory_bandwidth.empty()) {
+      fail_usage("--device", "", "missing", "a size such as 80GiB, beside --weights, --overhead or --utilization");
+    }
+    if (!more) return;
+  }
+  kvbudget::device_budget any;
+  any.utilization = kvbudget::parse_share(c.utilization, "--utilization");
+  if (!c.overhead.empty()) {
+    if (c.overhead.back() == '%') any.overhead_share = kvbudget::parse_share(c.overhead, "--overhead");
+    else any.fixed_overhead = kvbudget::parse_bytes(c.overhead, "--overhead");
+    q.overhead = kvbudget::basis::given;
+  }
+  if (!c.host_memory.empty()) {
+    q.host = any;
+    q.host->capacity = kvbudget::parse_bytes(c.host_memory, "--host-memory");
+  }
+  if (!c.device.empty()) {
+    for (const std::string& text : split(c.device)) {
+      kvbudget::device_budget device = any;
+      if (is_size(text)) {
+        device.capacity = kvbudget::parse_bytes(text, "--device");
+        q.device_sources.push_back("given");
+      } else {
+        const kvbudget::known_device& known = kvbudget::config::find_device(text, "--device");
+        device.capacity = kvbudget::bytes(known.usable_bytes);
+        std::string source = std::string(known.name) + ": " + std::string(known.source);
+        if (known.nominal_gib != 0) source += ", nominal " + std::to_string(known.nominal_gib) + " GB";
+        q.device_sources.push_back(std::move(source));
+      }
+      q.devices.push_back(device);
+    }
+  }
+  if (q.devices.empty()) q.devices.push_back(any);
+  if (!c.weights.empty() || !c.parameters.empty()) put_weights(c, q);
+}
+
+void put_observations(const command& c, kvbudget::plan_question& q) {
+  for (const std::string& text : c.observed) {
+    const auto [name, size] = name_and_size(text, "--observed");
+    if (name == "cache") {
+      q.observed_cache = sizes_of(size, "--observed");
+      continue;
+    }
+    bool is_case = false;
+    for (kvbudget::capacity_case& one : q.cases) {
+      if (one.name != name) continue;
+      one.observed = sizes_of(size, "--observed");
+      is_case = true;
+    }
+    if (is_case) continue;
+    const kvbudget::bytes measured = kvbudget::parse_bytes(size, "--observed");
+    if (name != "weights" && name != "overhead") {
+      fail_usage("--observed", name, "unknown figure", "cache, weights, overhead, or a case that was given");
+    }
+    if (q.devices.empty()) fail_usage("--observed", name, "no device", "--device as well");
+    for (kvbudget::device_budget& d : q.devices) {
+      if (name == "weights") {
+        d.weights = measured;
+      } else {
+        d.fixed_overhead = measured;
+        d.overhead_share = {0, 1};
+      }
+    }
+    (name == "weights" ? q.weights : q.overhead) = kvbudget::basis::observed;
+    if (name == "weights") q.files.reset();
+  }
+}
+
+/// Usual, long, and most at once: one dimension is changed at a time.
+void put_cases(const command& c, kvbudget::plan_question& q) {
+  if (c.long_prompt.empty() && c.most_sequences.empty()) return;
+  if (!q.work || !q.work->lengths.empty()) {
+    fail_usage(c.long_prompt.empty() ? "--most-sequences" : "--long-prompt", "", "no usual case", "--prompt and --generate as well");
+  }
+  q.cases = {{"usual", q.work, {}}, {"long", {}, {}}, {"concurrent", {}, {}}};
+  if (!c.long_prompt.empty()) {
+    q.cases[1].work = q.work;
+    q.cases[1].work->prompt = count_of(c.long_prompt, "--long-prompt");
+  }
+  if (!c.most_sequences.empty()) {
+    q.cases[2].work = q.work;
+    q.cases[2].work->sequences = count_of(c.most_sequences, "--most-sequences");
+  }
+}
+
+}  // namespace
+
+kvbudget::plan_question question_of(const command& c) {
+  kvbudget::plan_question q;
+  q.engine = c.engine == "none" ? "" : c.engine;
+  q.settings = settings_of(c);
+  q.types = cache_types_of(c);
+  q.work = workload_of(c);
+  q.where = placement_of(c);
+  put_devices(c, q);
+  for (const std::string& text : c.beside) {
+    const auto [name, size] = name_and_size(text, "--beside");
+    q.neighbours.push_back({name, kvbudget::parse_bytes(size, "--beside")});
+  }
+  put_cases(c, q);
+  put_observations(c, q);
+  if (!c.shared_prefix.empty()) q.shared_prefix = count_of(c.shared_prefix, "--shared-prefix");
+  const auto bandwidth = [](const std::string& text, const char* option) {
+    return text.empty() ? std::optional<kvbudget::bytes>() : kvbudget::parse_bytes(text, option);
+  };
+  q.transfer_bandwidth = bandwidth(c.transfer_bandwidth, "--transfer-bandwidth");
+  q.memory_bandwidth = bandwidth(c.memory_bandwidth, "--memory-bandwidth");
+  return q;
+}
+
+status status_of(const kvbudget::plan_report& report) {
+  if (!report.answer.refusal.empty()) return report.answer.too_large ? does_not_fit : engine_refuses;
+  if (report.budget && !report.budget->fits) return does_not_fit;
+  for (const kvbudget::case_answer& c : report.cases) {
+    if (c.fits && !*c.fits) return does_not_fit;
+  }
+  return answered;
+}
+
+bool parse(CLI::App& app, int argc, char** argv) {
+  app.set_version_flag("--version", fmt::format("{}.{}.{}", KVBUDGET_VERSION_MAJOR, KVBUDGET_VERSION_MINOR,
+                                                KVBUDGET_VERSION_PATCH));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    app.exit(e);
+    return true;
+  } catch (const CLI::ParseError& e) {
+    throw kvbudget::usage_error({}, e.what(), "options as `kvbudget --help` lists them");
+  }
+  return false;
+}

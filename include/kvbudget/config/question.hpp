@@ -1,0 +1,102 @@
+// A question about a model's cache on some devices, and the answer: the types of make_plan().
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kvbudget/config/capacity.hpp>
+#include <kvbudget/config/placement.hpp>
+#include <kvbudget/weights/model_weights.hpp>
+
+namespace kvbudget {
+
+/// A figure rests on a computation, on a statement of the user, or on a measurement that the user made; or on nothing.
+enum class basis : std::uint8_t { untested, computed, given, estimated, observed };
+inline constexpr std::string_view basis_names[] = {"untested", "computed", "given", "estimated", "observed"};
+[[nodiscard]] constexpr std::string_view name_of(basis b) noexcept { return basis_names[static_cast<std::size_t>(b)]; }
+
+/// Other things on every device: a draft model, a second model with its cache.
+struct neighbour {
+  std::string name;
+  bytes size;
+};
+
+/// One of the cases of a capacity check.
+struct capacity_case {
+  std::string name;
+  std::optional<config::workload> work;   ///< nothing: untested
+  std::vector<bytes> observed;            ///< of the cache, by device, in place of the computed figures
+};
+
+/// What is asked. Parts that are absent are not answered.
+struct plan_question {
+  std::string engine;                                    ///< empty: the bare tensors of the stored positions
+  config::json settings = config::json::object();        ///< the engine's own options
+  config::cache_types types;
+  std::optional<config::workload> work;
+  config::placement where;
+
+  std::vector<device_budget> devices;                    ///< one for all, or one for each; the neighbours not included
+  std::optional<model_weights> files;                    ///< weights from files, in place of those of `devices`
+  std::vector<std::string> device_sources;               ///< where a known device's capacity comes from
+  std::optional<device_budget> host;
+  basis weights = basis::untested;
+  bool weights_are_read_whole = true;                    ///< at every step; false where experts are chosen
+  basis overhead = basis::untested;
+  std::vector<neighbour> neighbours;
+  std::vector<bytes> observed_cache;                     ///< by device, in place of the computed figures
+
+  std::vector<capacity_case> cases;
+  std::optional<std::uint64_t> shared_prefix;            ///< positions that all sequences have in common
+  std::optional<bytes> transfer_bandwidth;               ///< bytes a second between devices or to the host
+  std::optional<bytes> memory_bandwidth;                 ///< bytes a second of each device's memory
+};
+
+/// What sequences with a common prefix take.
+struct prefix_answer {
+  std::uint64_t prefix = 0;
+  std::uint64_t common_bytes = 0;      ///< of one sequence, in common with the others
+  std::uint64_t separate_bytes = 0;    ///< of the workload without sharing
+  std::uint64_t together_bytes = 0;    ///< with it
+  std::optional<limit> max_sequences;  ///< of the workload's shape that fit with sharing
+};
+
+/// What moves: a sequence to another place, and the cache through the processor at every step.
+struct movement_answer {
+  std::uint64_t sequence_bytes = 0;                    ///< of one sequence at its full length
+  std::optional<double> transfer_seconds;
+  std::optional<std::uint64_t> read_bytes_per_step;    ///< weights and stored positions, at the full length
+  std::optional<double> max_tokens_per_second;         ///< of all sequences together, if nothing but memory binds
+  std::uint64_t token_computations = 0;                ///< of one sequence, prefill once and decode per token
+  std::uint64_t token_computations_without_cache = 0;
+};
+
+struct case_answer {
+  std::string name;
+  std::optional<config::workload> work;
+  basis rests_on = basis::untested;
+  std::optional<std::uint64_t> cache_bytes;  ///< of a pool of blocks, what the case's requests hold
+  std::optional<bool> fits;
+  std::string binding;
+};
+
+/// One plan: all that a report shows. Parts that were not asked for are absent.
+struct plan_report {
+  config::evaluation answer;
+  std::string source;    ///< the file as the user named it
+  std::string revision;  ///< of a model from the local cache, if known
+  std::optional<config::workload> work;
+  std::optional<config::capacity> budget;
+  basis weights = basis::untested;
+  basis overhead = basis::untested;
+  basis cache = basis::computed;
+  std::vector<std::string> device_sources;
+  std::vector<neighbour> neighbours;
+  std::vector<case_answer> cases;
+  std::optional<prefix_answer> prefix;
+  std::optional<movement_answer> movement;
+};
+
+}  // namespace kvbudget
