@@ -332,12 +332,16 @@ kvbudget::plan_question question_of(const command& c) {
 }
 
 status status_of(const kvbudget::plan_report& report) {
-  if (!report.answer.refusal.empty()) return report.answer.too_large ? does_not_fit : engine_refuses;
-  if (report.budget && !report.budget->fits) return does_not_fit;
-  for (const kvbudget::case_answer& c : report.cases) {
-    if (c.fits && !*c.fits) return does_not_fit;
+  return static_cast<status>(outcome_of(report));
+}
+
+void check_format(const std::string& format, const std::string& known) {
+  std::string rest = known;
+  for (std::size_t at = rest.find(", "); at != rest.npos; at = rest.find(", ")) rest.replace(at, 2, ",");
+  for (const std::string& name : split(rest)) {
+    if (name == format) return;
   }
-  return answered;
+  fail_usage("--format", format, "unknown format", "one of " + known);
 }
 
 bool parse(CLI::App& app, int argc, char** argv) {

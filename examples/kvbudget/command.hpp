@@ -8,6 +8,13 @@
 
 #include <kvbudget/config/question.hpp>
 
+namespace kvbudget {
+namespace config {
+struct located_config;
+}
+struct named_plan;
+}  // namespace kvbudget
+
 /// Exit status, by the programs' contract.
 enum status { answered = 0, does_not_fit = 1, wrong_usage = 2, not_understood = 3, engine_refuses = 4 };
 
@@ -44,7 +51,14 @@ void add_plan_options(CLI::App& app, command& c);
 kvbudget::plan_question question_of(const command& c);
 
 /// The answer for one CONFIG: every command makes its plans here. Throws what make_plan and locate_config throw.
-kvbudget::plan_report answer(const std::string& config, const kvbudget::plan_question& question);
+kvbudget::plan_report answer(const kvbudget::config::located_config& config, const kvbudget::plan_question& question);
+
+/// Throws usage_error unless `format` is one of `known`: "table, json, csv".
+void check_format(const std::string& format, const std::string& known);
+
+/// What several plans mean for the shell: the gravest of them counts, and standard error says why the first of its kind
+/// could not be made.
+status status_of(const std::vector<const kvbudget::named_plan*>& plans);
 
 /// What a finished plan means for the shell.
 status status_of(const kvbudget::plan_report& report);
@@ -54,4 +68,6 @@ bool parse(CLI::App& app, int argc, char** argv);
 
 /// The commands. `argv[0]` is the name of the program or of the command.
 int plan(int argc, char** argv);
+int sweep(int argc, char** argv);
+int compare(int argc, char** argv);
 int models();

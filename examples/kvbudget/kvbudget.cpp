@@ -13,6 +13,8 @@ namespace {
 int run(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "models") return models();
+  if (command == "sweep") return sweep(argc - 1, argv + 1);
+  if (command == "compare") return compare(argc - 1, argv + 1);
   return plan(argc, argv);
 }
 

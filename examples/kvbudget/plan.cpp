@@ -7,15 +7,16 @@
 
 #include "command.hpp"
 
-kvbudget::plan_report answer(const std::string& config, const kvbudget::plan_question& question) {
-  if (!question.engine.empty()) (void)kvbudget::config::find_engine(question.engine);  // before a file is read
-  return make_plan(kvbudget::config::locate_config(config), question);
+kvbudget::plan_report answer(const kvbudget::config::located_config& config, const kvbudget::plan_question& question) {
+  return make_plan(config, question);
 }
 
 int plan(int argc, char** argv) {
   CLI::App app{
       "kvbudget: exact bytes of a model's KV cache, and what fits on a device\n"
       "  kvbudget CONFIG [options]              one plan\n"
+      "  kvbudget sweep CONFIG... [options]     the same over a range of lengths, or of any option\n"
+      "  kvbudget compare CONFIG... [options]   several models, engines or cache types side by side\n"
       "  kvbudget models                        the model types and engines it knows"};
   command c;
   app.add_option("config", c.configs, "a config.json, a GGUF file, a folder that holds one, '-', or a cached model id")
@@ -25,12 +26,12 @@ int plan(int argc, char** argv) {
   if (parse(app, argc, argv)) return answered;
   if (c.configs.size() != 1) {
     fail_usage("CONFIG", c.configs.empty() ? "" : c.configs[1], c.configs.empty() ? "missing" : "a second one",
-               "a config.json, a GGUF file, a folder, '-', a model id, or: models");
+               "a config.json, a GGUF file, a folder, '-', a model id, or: sweep, compare, models");
   }
-  if (c.format != "table" && c.format != "json" && c.format != "csv" && c.format != "markdown") {
-    fail_usage("--format", c.format, "unknown format", "table, json, csv or markdown");
-  }
-  const kvbudget::plan_report report = answer(c.configs.front(), question_of(c));
+  check_format(c.format, "table, json, csv, markdown");
+  const kvbudget::plan_question question = question_of(c);
+  if (!question.engine.empty()) (void)kvbudget::config::find_engine(question.engine);  // before a file is read
+  const kvbudget::plan_report report = answer(kvbudget::config::locate_config(c.configs.front()), question);
   if (c.format == "json") fmt::print("{}\n", to_json(report).dump(2));
   else if (c.format == "csv") fmt::print("{}", to_csv(report));
   else if (c.format == "markdown") fmt::print("{}", to_markdown(report));

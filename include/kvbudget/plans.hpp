@@ -12,14 +12,6 @@
 
 namespace kvbudget {
 
-/// How an answer ends. The numbers are the programs' exit status.
-enum class outcome : std::uint8_t { answered = 0, does_not_fit = 1, wrong_usage = 2, not_understood = 3, engine_refuses = 4 };
-
-[[nodiscard]] inline outcome outcome_of(const plan_report& r) {
-  if (!r.answer.refusal.empty()) return r.answer.too_large ? outcome::does_not_fit : outcome::engine_refuses;
-  return r.budget && !r.budget->fits ? outcome::does_not_fit : outcome::answered;
-}
-
 /// One plan among several.
 struct named_plan {
   std::string name;
@@ -41,7 +33,7 @@ template <class Make>
     p.plan = make();
     p.result = outcome_of(*p.plan);
     if (!p.plan->answer.refusal.empty()) p.reason = p.plan->answer.refusal;
-    else if (p.result != outcome::answered) p.reason = p.plan->budget->binding;
+    else if (p.plan->budget && !p.plan->budget->fits) p.reason = p.plan->budget->binding;
   } catch (const usage_error& e) {
     failed(outcome::wrong_usage, e);
   } catch (const engine_refusal& e) {
@@ -237,7 +229,8 @@ struct device_use {
   if (!r.budget || !workload_bytes(r)) return std::nullopt;
   const config::device_share& d = r.budget->devices[r.budget->tightest];
   const bool alone = r.budget->devices.size() == 1;
-  const std::uint64_t cache = alone ? *workload_bytes(r) : d.cache_bytes.value();
+  const bool computed_pool = alone && r.answer.pool_use && r.cache == basis::computed;
+  const std::uint64_t cache = computed_pool ? *workload_bytes(r) : d.cache_bytes.value();
   return device_use{d.budget.weights.count(), d.budget.overhead(cache).value(), cache, d.budget.usable().count(),
                     alone ? "" : d.name};
 }

@@ -18,7 +18,7 @@ struct sweep_point {
   named_plan result;
 };
 
-/// The plans of one model.
+/// The plans of one model, or of one model and one value of a second option.
 struct sweep_series {
   std::string name;
   std::vector<sweep_point> points;
@@ -103,7 +103,7 @@ namespace detail {
     for (const sweep_point& p : s.points) {
       config::json plan = to_json(p.result);
       const auto number = detail::find_count(p.value);
-      plan["swept"] = {{"option", r.option}, {"value", number ? config::json(*number) : config::json(p.value)}};
+      plan["swept"] = {{"option", r.option}, {"value", number ? config::json(*number) : config::json(p.value)}, {"series", s.name}};
       plans.push_back(std::move(plan));
     }
   }

@@ -247,7 +247,7 @@ TEST_CASE("a sweep in its forms") {
   CHECK(j["plans"].size() == 3);
   CHECK(j["plans"][1]["schema"] == "kvbudget.plan/1");
   CHECK(j["plans"][1]["cache"]["total_bytes"] == 1'409'286'144);
-  CHECK(j["plans"][1]["swept"] == config::json{{"option", "length"}, {"value", 4096}});
+  CHECK(j["plans"][1]["swept"] == config::json{{"option", "length"}, {"value", 4096}, {"series", "gemma-2-9b-it"}});
   const plot p = to_plot(r);
   CHECK(p.title == "KV cache of gemma-2-9b-it against context length");
   CHECK(p.areas.empty());
