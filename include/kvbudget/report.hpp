@@ -363,7 +363,8 @@ struct quantity_row {
     } else if (!b.fits) {
       line("verdict", "does not fit: " + b.binding);
     }
-    if (b.max_sequences) line("sequences", "at most " + detail::shown(b.max_sequences) + " of this length");
+    if (b.max_sequences) line("sequences", "at most " + detail::shown(b.max_sequences) +
+                                            (r.work && !r.work->lengths.empty() ? " of these lengths in order" : " of this length"));
     if (b.max_length) {
       const std::uint64_t n = r.work && !e.own_capacity ? r.work->sequences : 1;
       line("length", fmt::format("at most {} positions in {} sequence{}", detail::shown(b.max_length),

@@ -86,6 +86,7 @@ namespace detail {
     }
     all.pool_use = nullptr;  // the requests of a prefix would have to be sent to the same replica
     all.common_bytes = nullptr;
+    all.sequences_add_up = false;
     config::pool_capacity& sum = *all.own_capacity;
     sum.max_length = std::min(sum.max_length, e.own_capacity->max_length);
     sum.max_sequences = (checked_count(sum.max_sequences) + e.own_capacity->max_sequences).value();

@@ -554,6 +554,7 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     for (const stage_plan& stage : p.stages) unit += checked_count(stage.bytes_per_block) * tp;
     e.own_capacity = config::pool_capacity{(unit * usable).value(), largest_max_model_len(q.model.view(), q.settings.view()),
                                            usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
+    e.sequences_add_up = true;
     e.pool_use = [p, unit](const config::workload& w) {
       return unit * blocks_of_request(p, request{w.prompt, w.generated}) * w.sequences;
     };
