@@ -203,11 +203,15 @@ void put_weights(const command& c, kvbudget::plan_question& q) {
   }
   if (sizes.size() == 1 && (q.where.pipeline_parallel > 1 || q.where.host_layers > 0)) {
     fail_usage(c.weights.empty() ? "--parameters" : "--weights", c.weights + c.parameters,
-               "one size does not say what each stage holds", "one size for each device as a,b,c, or the files");
+               "one size does not say what each device holds", "one size for each as a,b,c, the host's last, or the files");
   }
   if (sizes.size() == 1 && q.where.tensor_parallel > 1) {
     sizes[0] = kvbudget::bytes(kvbudget::div_ceil(sizes[0].count(), q.where.tensor_parallel));
     q.weights = kvbudget::basis::estimated;
+  }
+  if (q.host && q.where.host_layers > 0 && sizes.size() == q.where.devices() + 1) {
+    q.host->weights = sizes.back();
+    sizes.pop_back();
   }
   if (q.devices.size() == 1) q.devices.resize(sizes.size(), q.devices.front());
   if (sizes.size() != 1 && sizes.size() != q.devices.size()) {

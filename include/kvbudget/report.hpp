@@ -363,7 +363,8 @@ struct quantity_row {
     } else if (!b.fits) {
       line("verdict", "does not fit: " + b.binding);
     }
-    if (b.max_sequences) line("sequences", "at most " + detail::shown(b.max_sequences) + " of this length");
+    if (b.max_sequences) line("sequences", "at most " + detail::shown(b.max_sequences) +
+                                            (r.work && !r.work->lengths.empty() ? " of these lengths in order" : " of this length"));
     if (b.max_length) {
       const std::uint64_t n = r.work && !e.own_capacity ? r.work->sequences : 1;
       line("length", fmt::format("at most {} positions in {} sequence{}", detail::shown(b.max_length),
@@ -384,6 +385,7 @@ struct quantity_row {
                          c.cache_bytes ? detail::grouped_digits(*c.cache_bytes) : "-",
                          c.cache_bytes ? fmt::format("{:.3g}", bytes(*c.cache_bytes)) : "", name_of(c.rests_on),
                          !c.fits ? "" : *c.fits ? "fits" : "does not fit: " + c.binding);
+      while (out[out.size() - 2] == ' ') out.erase(out.size() - 2, 1);
     }
   }
   if (r.prefix) {
@@ -399,7 +401,7 @@ struct quantity_row {
     out += '\n';
     line("to move", detail::in_all_units(bytes(m.sequence_bytes)) + "  for one sequence (computed)");
     if (m.transfer_seconds) line("transfer", detail::shown(*m.transfer_seconds) + " s");
-    if (m.read_bytes_per_step) line("per step", detail::in_all_units(bytes(*m.read_bytes_per_step)) + "  read (computed)");
+    if (m.read_bytes_per_step) line("per step", detail::in_all_units(bytes(*m.read_bytes_per_step)) + "  read at least (computed)");
     if (m.max_tokens_per_second) line("decode", "at most " + detail::shown(*m.max_tokens_per_second) + " tokens/s by memory bandwidth");
     line("computed", fmt::format("{} tokens for one sequence with a cache, {} without", detail::grouped_digits(m.token_computations),
                                  detail::grouped_digits(m.token_computations_without_cache)));

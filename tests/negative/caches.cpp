@@ -115,3 +115,15 @@ constexpr bytes sum = total_bytes(layer, policy_without_rules{}, ragged_batch<un
 constexpr unsigned ragged_lengths[] = {1, 2};
 constexpr bytes sum = total_bytes(layer, policy_with_a_rule{}, ragged_batch<unsigned>(ragged_lengths));
 #endif
+
+#if defined(heads_do_not_divide)  // error: layer_does_not_divide_among_ranks
+constexpr full_attention third = on_rank(layer, 3);
+#else
+constexpr full_attention third = on_rank(layer, 2);
+#endif
+
+#if defined(context_parallel_window)  // error: cacheable
+constexpr bytes slice = total_bytes(with_window(layer, 128_tokens), context_parallel<stored_positions>{{}, 2, 0}, batch);
+#else
+constexpr bytes slice = total_bytes(layer, context_parallel<stored_positions>{{}, 2, 0}, batch);
+#endif

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ struct capacity {
   bool fits = true;               ///< the workload does, or without one the weights and the overhead do
   std::string binding;            ///< what binds, in words
   std::optional<limit> max_length;     ///< positions of each of the workload's sequences (of one, without a workload)
-  std::optional<limit> max_sequences;  ///< sequences of the workload's length
+  std::optional<limit> max_sequences;  ///< sequences of the workload's length, or of its mix of lengths in order
   std::optional<limit> max_tokens;     ///< positions in a pool of such sequences
 
   /// Left for the cache on the tightest device.
@@ -58,6 +59,36 @@ namespace detail {
 
 [[nodiscard]] inline bool alone_too_large(const capacity& c) {
   return std::any_of(c.devices.begin(), c.devices.end(), [](const device_share& d) { return !d.budget.holds(0U); });
+}
+
+/// How many sequences of the lengths, one after the other and again from the first, the devices hold: the largest n for
+/// which the first n fit together. Nothing when none of them takes anything.
+[[nodiscard]] inline std::optional<limit> most_of_mix(const std::vector<std::uint64_t>& lengths,
+                                                      const std::vector<std::function<checked_count(const workload&)>>& curves,
+                                                      std::vector<std::uint64_t> room) {
+  if (curves.empty()) return std::nullopt;
+  const auto one = [&](std::size_t device, std::uint64_t length) { return curves[device](workload{length, 0, 1, {}}); };
+  std::uint64_t rounds = ~std::uint64_t{0};
+  std::vector<checked_count> round(curves.size(), 0U);
+  bool grows = false;
+  for (std::size_t d = 0; d < curves.size(); ++d) {
+    for (const std::uint64_t length : lengths) round[d] += one(d, length);
+    grows = grows || !(round[d] == checked_count(0U));
+    if (!round[d].valid()) rounds = 0;
+    else if (round[d].value() > 0) rounds = std::min(rounds, room[d] / round[d].value());
+  }
+  if (!grows) return std::nullopt;
+  checked_count count = checked_count(rounds) * lengths.size();
+  for (std::size_t d = 0; d < curves.size(); ++d) room[d] -= rounds == 0 ? 0 : (round[d] * rounds).value();
+  for (const std::uint64_t length : lengths) {
+    for (std::size_t d = 0; d < curves.size(); ++d) {
+      const checked_count needed = one(d, length);
+      if (!needed.fits(room[d])) return limit{count.value(), false, false};
+      room[d] -= needed.value();
+    }
+    count += 1U;
+  }
+  return limit{count.value(), false, false};
 }
 
 }  // namespace detail
@@ -106,6 +137,11 @@ namespace detail {
     result.max_length = limit{own.max_length, false, own.max_length == 0};
     result.max_sequences = limit{own.max_sequences, false, false};
     result.max_tokens = limit{own.max_tokens, false, false};
+    if (w && !w->lengths.empty() && e.sequences_add_up) {
+      result.max_sequences = detail::most_of_mix(w->lengths, {e.pool_use}, {own.bytes});
+      result.fits = !alone && result.max_sequences && result.max_sequences->value >= w->lengths.size();
+      if (!result.fits && !alone) result.binding = "the pool holds fewer requests of these lengths";
+    }
     return result;
   }
   if (caches.empty() || !caches.front()->peak_bytes) return result;
@@ -128,6 +164,11 @@ namespace detail {
     asked.generated = n - asked.prompt;
     return holds(asked);
   });
+  if (w && !w->lengths.empty() && e.sequences_add_up && !alone) {
+    std::vector<std::function<checked_count(const workload&)>> curves;
+    for (const device_cache* const cache : caches) curves.push_back(cache->peak_bytes);
+    result.max_sequences = detail::most_of_mix(w->lengths, curves, available);
+  }
   if (!w || !w->lengths.empty() || length == checked_count(0U)) return result;
   const limit sequences = largest_that_fits([&](std::uint64_t n) {
     workload asked = base;

@@ -87,6 +87,7 @@ struct evaluation {
   std::uint64_t total_bytes = 0;  ///< on all devices together
   std::optional<std::uint64_t> bytes_per_token;            ///< of one sequence; nothing where the curve is not linear
   std::optional<std::uint64_t> state_bytes_per_sequence;   ///< what a sequence takes whatever its length
+  bool sequences_add_up = false;  ///< sequences of different lengths take the sum of what each takes
   std::vector<device_cache> devices;          ///< total_bytes by device; one, unless a placement says more
   /// Where the layers' weights are: the pipeline stage of each, or layer_stages for the host.
   std::vector<std::uint32_t> stage_of_layer;

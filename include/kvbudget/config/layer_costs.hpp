@@ -78,6 +78,7 @@ void add_costs(evaluation& e, const transformers::cached_model& m, const Policy&
   }
   for (std::uint64_t i = 0; i < where.host_layers; ++i) e.stage_of_layer[i] = e.layer_stages;
   if constexpr (std::same_as<Policy, stored_positions>) {
+    e.sequences_add_up = where.data_parallel == 1 && !where.attention_data_parallel;
     if (!where.divides()) {
       e.common_bytes = [layers = m.layers, policy, batch_of, before](const workload& asked, std::uint64_t prefix) {
         const prefix_of<Policy> common{policy, tokens(checked_count(prefix) + before)};

@@ -86,6 +86,7 @@ namespace detail {
     }
     all.pool_use = nullptr;  // the requests of a prefix would have to be sent to the same replica
     all.common_bytes = nullptr;
+    all.sequences_add_up = false;
     config::pool_capacity& sum = *all.own_capacity;
     sum.max_length = std::min(sum.max_length, e.own_capacity->max_length);
     sum.max_sequences = (checked_count(sum.max_sequences) + e.own_capacity->max_sequences).value();
@@ -198,6 +199,15 @@ struct assessed {
   return types;
 }
 
+/// Bytes of routed experts that a step of one token leaves alone: 0 in a dense model; nothing where it is not known
+/// which device holds how much of them.
+[[nodiscard]] inline std::optional<std::uint64_t> experts_not_read(const config::located_config& located, const plan_question& q) {
+  const auto counts = config::find_experts(located.config);
+  if (!counts || (q.files && q.files->bytes_of(tensor_group::experts) == 0)) return 0;
+  if (!q.files || counts->per_token == 0 || counts->per_token > counts->experts || q.devices.size() != 1) return std::nullopt;
+  return (checked_count(q.files->bytes_of(tensor_group::experts)) / counts->experts * (counts->experts - counts->per_token)).value();
+}
+
 [[nodiscard]] inline std::optional<movement_answer> answer_movement(const config::located_config& located, config::evaluation& e,
                                                                     const plan_question& q) {
   if (!q.transfer_bandwidth && !q.memory_bandwidth) return std::nullopt;
@@ -213,7 +223,9 @@ struct assessed {
   a.token_computations_without_cache = token_computations(each, false).value();
   config::workload one = *q.work;
   one.sequences = 1;
-  a.sequence_bytes = e.pool_use ? e.pool_use(one).value() : evaluate_replicas(located, q, one, {}).total_bytes;
+  plan_question alone = q;
+  alone.where = {};  // what several ranks keep is moved once
+  a.sequence_bytes = e.pool_use ? e.pool_use(one).value() : evaluate(located, alone, one, {}).total_bytes;
   if (q.transfer_bandwidth) {
     a.transfer_seconds = static_cast<double>(a.sequence_bytes) / static_cast<double>(q.transfer_bandwidth->count());
   }
@@ -230,9 +242,13 @@ struct assessed {
     e.notes.push_back(std::string("bytes read per step are unknown: ") + problem.what());
     return a;
   }
-  if (q.weights == basis::untested || !q.weights_are_read_whole) {
-    e.notes.push_back(q.weights == basis::untested ? "bytes read per step are unknown without the weights"
-                                                   : "bytes read per step are unknown: they depend on the experts that are chosen");
+  if (q.weights == basis::untested) {
+    e.notes.push_back("bytes read per step are unknown without the weights");
+    return a;
+  }
+  const std::optional<std::uint64_t> rest = experts_not_read(located, q);
+  if (!rest) {
+    e.notes.push_back("bytes read per step are unknown: they depend on where the chosen experts are");
     return a;
   }
   checked_count all = 0U;
@@ -244,7 +260,7 @@ struct assessed {
     for (std::uint64_t rank = 0; rank < ranks; ++rank) {
       const std::size_t i = stage * ranks + rank;
       const std::uint64_t weights = q.devices.empty() ? 0 : q.devices[q.devices.size() == 1 ? 0 : i].weights.count();
-      const checked_count here = checked_count(weights) + (i < read.size() ? read[i] : 0);
+      const checked_count here = checked_count(weights) - *rest + (i < read.size() ? read[i] : 0);
       slowest = std::max(slowest, here.value());
       all += here;
     }
@@ -274,8 +290,6 @@ inline void put_weights_of_files(const config::located_config& located, plan_que
   for (std::size_t i = 0; i < devices; ++i) q.devices[i].weights = placed[i];
   if (q.host) q.host->weights = placed.back();
   q.weights = q.where.tensor_parallel > 1 ? basis::estimated : basis::computed;
-  const auto experts = config::find_experts(located.config);
-  q.weights_are_read_whole = !experts || q.files->bytes_of(tensor_group::experts) == 0;
 }
 
 }  // namespace detail

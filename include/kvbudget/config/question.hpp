@@ -43,7 +43,6 @@ struct plan_question {
   std::vector<std::string> device_sources;               ///< where a known device's capacity comes from
   std::optional<device_budget> host;
   basis weights = basis::untested;
-  bool weights_are_read_whole = true;                    ///< at every step; false where experts are chosen
   basis overhead = basis::untested;
   std::vector<neighbour> neighbours;
   std::vector<bytes> observed_cache;                     ///< by device, in place of the computed figures
@@ -67,7 +66,8 @@ struct prefix_answer {
 struct movement_answer {
   std::uint64_t sequence_bytes = 0;                    ///< of one sequence at its full length
   std::optional<double> transfer_seconds;
-  std::optional<std::uint64_t> read_bytes_per_step;    ///< weights and stored positions, at the full length
+  /// Weights and stored positions at the full length; of routed experts those that one token needs, so at least this.
+  std::optional<std::uint64_t> read_bytes_per_step;
   std::optional<double> max_tokens_per_second;         ///< of all sequences together, if nothing but memory binds
   std::uint64_t token_computations = 0;                ///< of one sequence, prefill once and decode per token
   std::uint64_t token_computations_without_cache = 0;

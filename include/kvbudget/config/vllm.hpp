@@ -557,6 +557,7 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     const std::uint64_t usable = p.num_blocks - 1;  // all but the null block
     e.own_capacity = config::pool_capacity{(unit * usable).value(), largest_max_model_len(q.model.view(), q.settings.view()),
                                            usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
+    e.sequences_add_up = true;
     e.common_bytes = [p, unit](const config::workload& w, std::uint64_t prefix) {
       return unit * common_blocks(p, request{w.prompt, w.generated}, prefix);
     };

@@ -1,0 +1,290 @@
+// Questions about whole plans: devices, placements, cases, prefixes, movement. Numbers by hand.
+#include "evaluating.hpp"
+
+#include <fstream>
+
+#include <kvbudget/config/known_devices.hpp>
+#include <kvbudget/config/plan.hpp>
+
+using namespace kvbudget;
+using namespace kvbudget::literals;
+
+namespace {
+
+// 4 layers, 4096 bytes a position and layer in bf16.
+constexpr const char* dense = R"({"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 1024, "head_dim": 128,
+  "num_attention_heads": 16, "num_key_value_heads": 8, "max_position_embeddings": 4096, "vocab_size": 1000,
+  "architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16"})";
+constexpr std::uint64_t position = 4 * 4096;
+
+config::located_config located(const char* text) { return {testing::parse(text), {}, {}}; }
+
+plan_question question(std::uint64_t prompt, std::uint64_t generated, std::uint64_t sequences) {
+  plan_question q;
+  q.work = config::workload{prompt, generated, sequences, {}};
+  return q;
+}
+
+device_budget device_of(bytes capacity) {
+  device_budget d;
+  d.capacity = capacity;
+  return d;
+}
+
+/// A model of four layers in one safetensors file: the header alone counts, the data are a hole.
+std::string weights_file() {
+  config::json header;
+  std::uint64_t at = 0;
+  const auto add = [&](const std::string& name, std::vector<std::uint64_t> shape) {
+    std::uint64_t size = 2;
+    for (const std::uint64_t n : shape) size *= n;
+    header[name] = {{"dtype", "BF16"}, {"shape", shape}, {"data_offsets", {at, at + size}}};
+    at += size;
+  };
+  add("model.embed_tokens.weight", {1000, 64});
+  for (int i = 0; i < 4; ++i) {
+    add("model.layers." + std::to_string(i) + ".self_attn.q_proj.weight", {64, 64});
+    add("model.layers." + std::to_string(i) + ".input_layernorm.weight", {64});
+  }
+  add("model.norm.weight", {64});
+  add("lm_head.weight", {1000, 64});
+  const std::string path = "plan_weights.safetensors";
+  const std::string text = header.dump();
+  std::ofstream out(path, std::ios::binary);
+  for (int i = 0; i < 8; ++i) out.put(static_cast<char>((text.size() >> (8 * i)) & 0xff));
+  out << text;
+  out.seekp(static_cast<std::streamoff>(8 + text.size() + at - 1));
+  out.put(0);
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("every device is reported, and the tightest decides") {
+  plan_question q = question(900, 100, 2);
+  q.where.pipeline_parallel = 2;
+  q.where.stage_layers = {3, 1};
+  q.devices = {device_of(bytes(2 * 1000 * 3 * 4096)), device_of(bytes(2 * 1000 * 4096 + 5))};
+  const plan_report fits = make_plan(located(dense), q);
+  REQUIRE(fits.budget->fits);
+  CHECK(fits.answer.total_bytes == 2 * 1000 * position);
+  CHECK(fits.budget->devices[0].cache_bytes == checked_count(2U * 1000 * 3 * 4096));
+  CHECK(fits.budget->devices[1].cache_bytes == checked_count(2U * 1000 * 4096));
+  CHECK(fits.budget->tightest == 0);
+  CHECK(fits.budget->max_length->value == 1000);
+  q.devices[1] = device_of(bytes(2 * 1000 * 4096 - 1));
+  const plan_report small = make_plan(located(dense), q);
+  CHECK_FALSE(small.budget->fits);
+  CHECK(small.budget->tightest == 1);
+  CHECK(small.budget->binding == "the cache does not fit beside weights and overhead on device 1");
+  CHECK(small.budget->max_length->value == 999);
+}
+
+TEST_CASE("one size of a device stands for all; another number of sizes is refused") {
+  plan_question q = question(900, 100, 2);
+  q.where.tensor_parallel = 4;
+  q.devices = {device_of(1_GiB)};
+  CHECK(make_plan(located(dense), q).budget->devices.size() == 4);
+  q.devices.resize(3, device_of(1_GiB));
+  CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).problem() == "the plan has 4 devices");
+}
+
+TEST_CASE("placements that a model or an engine does not allow") {
+  const auto refused = [](const std::string& engine, auto change) {
+    plan_question q = question(900, 100, 2);
+    q.engine = engine;
+    change(q.where);
+    return testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).pointer();
+  };
+  CHECK(refused("", [](auto& w) { w.tensor_parallel = 3; }) == "tensor-parallel");
+  CHECK(refused("", [](auto& w) { w.pipeline_parallel = 3; }) == "pipeline-parallel");
+  CHECK(refused("", [](auto& w) { w.host_layers = 5; }) == "host-layers");
+  CHECK(refused("", [](auto& w) { w.pipeline_parallel = 2; w.stage_layers = {1, 2}; }) == "stage-layers");
+  CHECK(refused("", [](auto& w) { w.tensor_parallel = w.data_parallel = 1000; }) == "placement");
+  CHECK(refused("transformers", [](auto& w) { w.tensor_parallel = 2; }) == "tensor-parallel");
+  CHECK(refused("llama.cpp", [](auto& w) { w.tensor_parallel = 2; }) == "tensor-parallel");
+  CHECK(refused("llama.cpp", [](auto& w) { w.data_parallel = 2; }) == "data-parallel");
+  CHECK(refused("vllm", [](auto& w) { w.context_parallel = 2; }) == "context-parallel");
+  CHECK(refused("vllm", [](auto& w) { w.host_layers = 2; }) == "host-layers");
+}
+
+TEST_CASE("layers on the host take nothing of the device") {
+  plan_question q = question(900, 100, 2);
+  q.where.host_layers = 3;
+  q.devices = {device_of(bytes(2 * 1000 * 4096))};
+  plan_report r = make_plan(located(dense), q);
+  CHECK(r.budget->fits);
+  CHECK(r.budget->devices.size() == 1);
+  CHECK(r.answer.devices[1].name == "host");
+  CHECK(r.answer.devices[1].bytes == 2 * 1000 * 3 * 4096);
+  q.host = device_of(bytes(2 * 1000 * 3 * 4096 - 1));
+  r = make_plan(located(dense), q);
+  CHECK_FALSE(r.budget->fits);
+  CHECK(r.budget->devices[r.budget->tightest].name == "host");
+}
+
+TEST_CASE("a share of overhead is of weights plus cache, so that the inverse divides by 1 + p") {
+  plan_question q = question(100, 0, 1);
+  device_budget d = device_of(bytes(10'000'000));
+  d.utilization = {9, 10};
+  d.weights = bytes(5'000'000);
+  d.overhead_share = {20, 100};
+  q.devices = {d};
+  q.neighbours = {{"draft", bytes(600'000)}};
+  const plan_report r = make_plan(located(dense), q);
+  CHECK(r.budget->available_for_cache() == bytes((9'000'000 - 600'000) * 10 / 12 - 5'000'000));
+  CHECK(r.budget->max_length->value == 2'000'000 / position);
+}
+
+TEST_CASE("cases: usual, long, most at once; computed, observed or untested") {
+  plan_question q = question(900, 100, 2);
+  q.devices = {device_of(bytes(3000 * position))};
+  q.cases = {{"usual", q.work, {}}, {"long", config::workload{2900, 100, 2, {}}, {}}, {"concurrent", {}, {}},
+             {"measured", q.work, {bytes(3000 * position + 1)}}};
+  const plan_report r = make_plan(located(dense), q);
+  REQUIRE(r.cases.size() == 4);
+  CHECK(r.cases[0].rests_on == basis::computed);
+  CHECK(r.cases[0].cache_bytes == 2000 * position);
+  CHECK(r.cases[0].fits == true);
+  CHECK(r.cases[1].cache_bytes == 6000 * position);
+  CHECK(r.cases[1].fits == false);
+  CHECK(r.cases[2].rests_on == basis::untested);
+  CHECK(!r.cases[2].fits);
+  CHECK(r.cases[3].rests_on == basis::observed);
+  CHECK(r.cases[3].cache_bytes == 3000 * position + 1);
+  CHECK(r.cases[3].fits == false);
+}
+
+TEST_CASE("a measured cache takes the place of the computed one, device by device") {
+  plan_question q = question(900, 100, 2);
+  q.where.tensor_parallel = 2;
+  q.devices = {device_of(bytes(1000))};
+  q.observed_cache = {bytes(1000), bytes(1001)};
+  const plan_report r = make_plan(located(dense), q);
+  CHECK(r.cache == basis::observed);
+  CHECK(r.answer.total_bytes == 2001);
+  CHECK(r.budget->devices[0].fits);
+  CHECK_FALSE(r.budget->devices[1].fits);
+  q.observed_cache.pop_back();
+  CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).pointer() == "observed");
+}
+
+TEST_CASE("a prefix in common is counted once, in whole blocks where the engine has blocks") {
+  plan_question q = question(900, 100, 5);
+  q.shared_prefix = 500;
+  q.devices = {device_of(bytes(4000 * position))};
+  const plan_report bare = make_plan(located(dense), q);
+  CHECK(bare.prefix->common_bytes == 500 * position);
+  CHECK(bare.prefix->separate_bytes == 5000 * position);
+  CHECK(bare.prefix->together_bytes == 3000 * position);
+  CHECK(bare.prefix->max_sequences->value == 7);  // 500 + 7 x 500
+
+  q.engine = "vllm";
+  q.devices = {device_of(bytes(16 * 1000 * position))};  // 1,000 blocks of 16, one of them the null block
+  const plan_report vllm = make_plan(located(dense), q);
+  CHECK(vllm.answer.figures["num_blocks"] == 1000);
+  CHECK(vllm.prefix->common_bytes == 31 * 16 * position);     // 496 of 500
+  CHECK(vllm.prefix->separate_bytes == 5 * 63 * 16 * position);
+  CHECK(vllm.prefix->max_sequences->value == (999 - 31) / (63 - 31));
+  q.settings["enable_prefix_caching"] = false;
+  CHECK(make_plan(located(dense), q).prefix->common_bytes == 0);
+
+  q = question(900, 100, 5);
+  q.shared_prefix = 901;
+  CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).problem() == "longer than the prompt");
+  q.shared_prefix = 100;
+  q.engine = "transformers";
+  CHECK_FALSE(make_plan(located(dense), q).prefix);
+}
+
+TEST_CASE("movement: a sequence elsewhere, and the cache through the processor at every step") {
+  plan_question q = question(900, 100, 4);
+  q.transfer_bandwidth = bytes(1000 * position);
+  q.memory_bandwidth = bytes(5000 * position);
+  device_budget d = device_of(1_GiB);
+  d.weights = bytes(1000 * position);
+  q.devices = {d};
+  q.weights = basis::given;
+  const plan_report r = make_plan(located(dense), q);
+  CHECK(r.movement->sequence_bytes == 1000 * position);
+  CHECK(*r.movement->transfer_seconds == 1.0);
+  CHECK(r.movement->read_bytes_per_step == 5000 * position);
+  CHECK(*r.movement->max_tokens_per_second == 4.0);
+  CHECK(r.movement->token_computations == 999);
+  CHECK(r.movement->token_computations_without_cache == 900 * 100 + 99 * 100 / 2);
+  q.weights = basis::untested;
+  CHECK_FALSE(make_plan(located(dense), q).movement->max_tokens_per_second);
+  q.transfer_bandwidth = bytes();
+  CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).pointer() == "transfer-bandwidth");
+}
+
+TEST_CASE("weights of files on the devices of a placement") {
+  const model_weights files = read_weights(weights_file());
+  constexpr std::uint64_t embedding = 1000 * 64 * 2, matrix = 64 * 64 * 2, norm = 64 * 2;
+  CHECK(files.total_bytes == 2 * embedding + 4 * (matrix + norm) + norm);
+  plan_question q = question(10, 10, 1);
+  q.files = files;
+  q.devices = {device_of(1_GiB)};
+  plan_report r = make_plan(located(dense), q);
+  CHECK(r.weights == basis::computed);
+  CHECK(r.budget->devices[0].budget.weights == bytes(files.total_bytes));
+
+  q.where.pipeline_parallel = 2;
+  q.where.stage_layers = {1, 3};
+  r = make_plan(located(dense), q);
+  CHECK(r.budget->devices[0].budget.weights == bytes(embedding + matrix + norm));
+  CHECK(r.budget->devices[1].budget.weights == bytes(embedding + 3 * (matrix + norm) + norm));
+
+  q.where = {};
+  q.where.tensor_parallel = 2;
+  r = make_plan(located(dense), q);
+  CHECK(r.weights == basis::estimated);
+  CHECK(r.budget->devices[1].budget.weights == bytes((2 * embedding + 4 * matrix) / 2 + 5 * norm));
+
+  q.where = {};
+  q.where.host_layers = 2;
+  q.host = device_of(1_GiB);
+  r = make_plan(located(dense), q);
+  CHECK(r.budget->devices[1].budget.weights == bytes(2 * (matrix + norm)));
+  CHECK(r.budget->devices[0].budget.weights == bytes(files.total_bytes - 2 * (matrix + norm)));
+
+  // llama.cpp counts the output layer as the fifth: 3 of 5 on the first of two GPUs; the embedding stays on the host.
+  q.where = {};
+  q.where.pipeline_parallel = 2;
+  q.engine = "llama.cpp";
+  r = make_plan(located(dense), q);
+  CHECK(r.budget->devices[0].budget.weights == bytes(3 * (matrix + norm)));
+  CHECK(r.budget->devices[1].budget.weights == bytes(matrix + norm + embedding + norm));
+  CHECK(r.budget->devices[2].budget.weights == bytes(embedding));
+}
+
+TEST_CASE("vLLM on stages of different memory, and on replicas") {
+  plan_question q = question(900, 100, 2);
+  q.engine = "vllm";
+  q.where.pipeline_parallel = 2;
+  q.devices = {device_of(bytes(16 * 500 * position)), device_of(bytes(16 * 300 * position))};
+  plan_report r = make_plan(located(dense), q);
+  CHECK(r.answer.figures["num_blocks"] == 600);  // each stage has half of the layers
+  CHECK(r.budget->tightest == 1);
+  q.where = {};
+  q.where.data_parallel = 2;
+  r = make_plan(located(dense), q);
+  CHECK(r.answer.figures["num_blocks"] == 500);
+  CHECK(r.budget->max_sequences->value == 499 / 63 + 299 / 63);
+  CHECK(r.answer.total_bytes == 16 * 800 * position);
+}
+
+TEST_CASE("devices by name") {
+  CHECK(config::find_device("h100 pcie", "device").name == "NVIDIA H100 PCIe 80GB");
+  CHECK(config::find_device("NVIDIA GeForce RTX 4090", "device").usable_bytes == 25426206392);
+  CHECK(config::find_device("rtx4090", "device").name == config::find_device("RTX 4090", "device").name);
+  CHECK(testing::error_of<usage_error>([] { (void)config::find_device("H100", "device"); }).expected() ==
+        "one of NVIDIA H100 PCIe 80GB, NVIDIA H100 SXM5 80GB, NVIDIA H100 NVL 94GB");
+  CHECK(testing::error_of<usage_error>([] { (void)config::find_device("abacus", "device"); }).problem() ==
+        "neither a size nor a known device");
+  for (const known_device& d : known_devices) {
+    CHECK(d.usable_bytes > (1ULL << 32U));
+    CHECK((d.nominal_gib == 0 || d.usable_bytes <= (d.nominal_gib << 30U) + (1ULL << 30U)));
+    CHECK(!d.source.empty());
+  }
+}
