@@ -178,7 +178,7 @@ class gguf_parser {
     const tensor_type* const type = find_ggml_type(number);
     if (type == nullptr) fail_tensor(t.name, "unknown type of a tensor", "a type that ggml has", std::to_string(number));
     const std::uint64_t row = t.shape.empty() ? 1 : t.shape[0];
-    if (!type->bytes_of(row).valid()) {
+    if (type->bytes_of(row).reason() == failure::partial_block) {
       fail_tensor(t.name, "a row of " + std::to_string(row) + " elements in " + std::string(type->name),
                   "whole blocks of " + std::to_string(type->block_elements));
     }
