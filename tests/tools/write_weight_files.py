@@ -106,6 +106,7 @@ def main():
     parts = sorted(folder.glob("split-*-of-*.gguf"))
     assert len(parts) == 3
     expect(parts[0].name, read_gguf(parts), 3)
+    write_gguf(folder / "big_endian.gguf", "llama", {"t": (Type.F32, 1)}, endianess=gguf.GGUFEndian.BIG)
     (folder / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
 
 

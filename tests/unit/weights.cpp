@@ -97,9 +97,19 @@ TEST_CASE("safetensors: bytes of every type") {
   CHECK(contains(error_of({{"t", tensor("F6_E2M3", {3, 2}, 0, 5)}}, 5), "/t/shape: [3,2]: no whole number of bytes"));
 }
 
+TEST_CASE("safetensors: very many tensors") {
+  json header;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    header["model.layers.0.mlp.experts." + std::to_string(i) + ".weight"] = tensor("BF16", {2, 1}, 4 * i, 4 * i + 4);
+  }
+  const auto tensors = safetensors(header, 80'000);
+  CHECK(tensors.size() == 20'000);
+  CHECK(tensors[19'999].name == "model.layers.0.mlp.experts.19999.weight");
+}
+
 TEST_CASE("safetensors: what is refused, with the place") {
   const auto raw = [](const std::string& bytes) { return error_of([&] { (void)safetensors(bytes); }); };
-  CHECK(raw("") == "model.safetensors: byte 0: 8: the length of the header: longer than the rest of the file (truncated?): at most 0 bytes");
+  CHECK(raw("") == "model.safetensors: byte 0: 8: the length of the header: longer than what is left of the file (truncated?): at most 0 bytes");
   CHECK(contains(raw("1234567"), "truncated"));
   CHECK(raw(little_endian(std::uint64_t{3}) + "{}") ==
         "model.safetensors: byte 0: 3: absurd length of the header of a safetensors file: at most 2 bytes");
@@ -107,7 +117,7 @@ TEST_CASE("safetensors: what is refused, with the place") {
   CHECK(contains(raw(safetensors_file("{", 0)), "not valid JSON"));
   CHECK(contains(raw(safetensors_file("[]", 0)), "not an object"));
   CHECK(contains(raw(safetensors_file(std::string("{}\0 ", 4), 0)), "a zero byte"));
-  CHECK(contains(raw(safetensors_file("{\"a\": NaN}", 0)), "not valid JSON"));
+  CHECK(contains(raw(safetensors_file("{\"__metadata__\": {\"a\": NaN}}", 0)), "not valid JSON (a number that is not finite)"));
   std::string deep = "{\"a\":";
   for (int i = 0; i < 100'000; ++i) deep += "{\"a\":[";
   CHECK(contains(raw(safetensors_file(deep, 0)), "not valid JSON"));
@@ -333,7 +343,7 @@ TEST_CASE("GGUF: bytes of every type") {
 TEST_CASE("GGUF: what is refused, with the place") {
   using testing::gguf_header_of;
   using testing::gguf_text;
-  CHECK(gguf_error("") == "model.gguf: byte 0: 4: the magic: longer than the rest of the file (truncated?): at most 0 bytes");
+  CHECK(gguf_error("") == "model.gguf: byte 0: 4: the magic: longer than what is left of the file (truncated?): at most 0 bytes");
   CHECK(gguf_error("GGML1234") == "model.gguf: byte 0: no GGUF file: the magic \"GGUF\"");
   CHECK(contains(gguf_error(gguf_header_of(0, 0, 1)), "byte 4: 1: a version of GGUF that llama.cpp does not read: 2 or 3"));
   CHECK(contains(gguf_error(gguf_header_of(0, 0, 0)), "byte 4: 0: a version"));
@@ -342,28 +352,28 @@ TEST_CASE("GGUF: what is refused, with the place") {
   CHECK(gguf(gguf_header_of(0, 0, 2)).tensors.empty());
   CHECK(gguf(gguf_header_of(0, 0, 3)).metadata.empty());
   CHECK(gguf_error(gguf_header_of(1, 0)) ==
-        "model.gguf: byte 8: 1: the number of tensors: more than the rest of the file can hold: at most 0");
+        "model.gguf: byte 8: 1: the number of tensors: more than what is left of the file can hold: at most 0");
   CHECK(contains(gguf_error(gguf_header_of(~std::uint64_t{0}, 0)), "18446744073709551615: the number of tensors"));
   CHECK(contains(gguf_error(gguf_header_of(0, std::uint64_t{1} << 62U)), "the number of metadata keys"));
 
   const auto one_key = [](const std::string& rest) { return gguf_header_of(0, 1) + rest + std::string(16, '\0'); };
   CHECK(contains(gguf_error(one_key(little_endian(std::uint64_t{65'536}))), "a metadata key: too long"));
-  CHECK(contains(gguf_error(one_key(little_endian(std::uint64_t{100}))), "a metadata key: longer than the rest"));
+  CHECK(contains(gguf_error(one_key(little_endian(std::uint64_t{100}))), "a metadata key: longer than what is left"));
   CHECK(contains(gguf_error(one_key(gguf_text(""))), "an empty metadata key"));
   const auto value = [&](std::uint32_t type, const std::string& bytes) {
     return gguf_error(gguf_header_of(0, 1) + gguf_text("key") + little_endian(type) + bytes);
   };
   CHECK(contains(value(13, std::string(8, '\0')), "byte 35: 13: unknown type of a value: 0 to 12"));
-  CHECK(contains(value(4, "123"), "a value: longer than the rest"));
-  CHECK(contains(value(8, little_endian(std::uint64_t{9}) + "12345678"), "a string: longer than the rest"));
-  CHECK(contains(value(8, little_endian(~std::uint64_t{0}) + "12345678"), "a string: longer than the rest"));
+  CHECK(contains(value(4, "123"), "a value: longer than what is left"));
+  CHECK(contains(value(8, little_endian(std::uint64_t{9}) + "12345678"), "a string: longer than what is left"));
+  CHECK(contains(value(8, little_endian(~std::uint64_t{0}) + "12345678"), "a string: longer than what is left"));
   const auto list = [&](std::uint32_t type, std::uint64_t n, const std::string& bytes) {
     return value(9, little_endian(type) + little_endian(n) + bytes);
   };
   CHECK(list(4, 2, std::string(8, '\0')) == "accepted");
-  CHECK(contains(list(4, 3, std::string(8, '\0')), "byte 43: 3: the length of a list: more than the rest of the file can hold: at most 2"));
+  CHECK(contains(list(4, 3, std::string(8, '\0')), "byte 43: 3: the length of a list: more than what is left of the file can hold: at most 2"));
   CHECK(contains(list(10, std::uint64_t{1} << 61U, std::string(8, '\0')), "the length of a list"));
-  CHECK(contains(list(8, 2, little_endian(std::uint64_t{0}) + little_endian(std::uint64_t{1})), "a string: longer than the rest"));
+  CHECK(contains(list(8, 2, little_endian(std::uint64_t{0}) + little_endian(std::uint64_t{1})), "a string: longer than what is left"));
   CHECK(contains(list(9, 1, std::string(32, '\0')), "a list of lists"));
   CHECK(contains(list(13, 1, std::string(32, '\0')), "unknown type of a value"));
   const std::string pair = gguf_text("key") + little_endian(std::uint32_t{0}) + "1";
@@ -377,7 +387,7 @@ TEST_CASE("GGUF: what is refused, with the place") {
   CHECK(contains(infos({{"t", {1ULL << 63U}, 24, 0}, {"u", {1ULL << 63U}, 24, 1ULL << 63U}}), "the sum of the tensors overflows"));
   CHECK(contains(infos({{"t", {8}, 0, 0}, {"u", {8}, 0, 0}}), "model.gguf: u: 0: its data overlap or leave a hole: offset 32"));
   CHECK(contains(infos({{"t", {8}, 0, 32}}), "model.gguf: t: 32: its data overlap or leave a hole: offset 0"));
-  CHECK(contains(gguf_error(gguf_header_of(1, 0) + gguf_text("t") + std::string(15, '\0')), "the offset of a tensor: longer than the rest"));
+  CHECK(contains(gguf_error(gguf_header_of(1, 0) + gguf_text("t") + std::string(15, '\0')), "the offset of a tensor: longer than what is left"));
   const temporary_folder folder;
   CHECK(contains(path_error(folder.write("m.gguf", gguf_file(json::object(), {{"t", {8}, 0, 0}, {"t", {8}, 0, 32}}, 64))), "m.gguf: t: declared twice"));
 }
@@ -432,4 +442,16 @@ TEST_CASE("files that the safetensors and gguf packages wrote", "[.packages]") {
     CHECK(w.total_bytes == want["total_bytes"]);
     CHECK(w.files.size() == want["files"]);
   }
+  const json metadata = read_gguf_header(std::string(folder) + "/every.gguf").metadata;
+  CHECK(metadata["general.architecture"] == "llama");
+  CHECK(metadata["llama.attention.head_count_kv"] == json({2, 1}));
+  CHECK(metadata["general.i64"] == -(std::int64_t{1} << 40U));
+  CHECK(metadata["general.u64"] == std::uint64_t{1} << 40U);
+  CHECK(metadata["general.i8"] == -1);
+  CHECK(metadata["general.f64"] == 0.1);
+  CHECK(metadata["general.flags"] == json({true, false}));
+  CHECK(metadata["tokenizer.ggml.tokens"] == "a list of 3000 str");
+  CHECK(metadata["tokenizer.ggml.scores"] == "a list of 3000 f32");
+  CHECK(metadata["tokenizer.chat_template"] == "a string of 16000 bytes");
+  CHECK(contains(path_error(std::string(folder) + "/big_endian.gguf"), "a big-endian GGUF file"));
 }
