@@ -109,6 +109,7 @@ int sweep(int argc, char** argv) {
 
   kvbudget::sweep_report report;
   report.option = ranges.empty() ? "length" : ranges[0].name;
+  report.second_option = lines.name;
   std::size_t points = 0;
   for (std::size_t i = 0; i < models.size(); ++i) {
     std::vector<std::string> values;

@@ -25,8 +25,9 @@ struct sweep_series {
 };
 
 struct sweep_report {
-  std::string option;    ///< what is swept: length, sequences, kv-dtype, device, an engine's own option …
+  std::string option;          ///< what is swept: length, sequences, kv-dtype, device, an engine's own option …
   std::vector<sweep_series> series;
+  std::string second_option{};  ///< by which the series differ, if not by the model alone
 };
 
 /// Most plans of one sweep.
@@ -114,8 +115,9 @@ namespace detail {
 
 [[nodiscard]] inline sheet sheet_of(const sweep_report& r) {
   sheet out;
-  out.columns = {{"model", "model", false},
-                 {"engine", "", false},
+  const std::string series = r.second_option.empty() ? "model" : r.second_option;
+  out.columns = {{series, series, false},
+                 {r.option == "engine" || series == "engine" ? "engine_name" : "engine", "", false},
                  {r.option, r.option},
                  {"cache_bytes", "cache bytes"},
                  {"cache_gib", "cache"},
@@ -169,18 +171,35 @@ namespace detail {
   return nullptr;
 }
 
+/// Does this hold for every plan that there is?
+template <class Test>
+[[nodiscard]] bool all_plans(const sweep_report& r, const Test& test) {
+  for (const sweep_series& s : r.series) {
+    for (const sweep_point& p : s.points) {
+      if (p.result.plan && !test(*p.result.plan)) return false;
+    }
+  }
+  return true;
+}
+
 /// What the plans have in common, in words.
 [[nodiscard]] inline std::string common_terms(const sweep_report& r) {
   const plan_report* const first = first_plan(r);
   if (first == nullptr) return "";
-  std::string out = first->answer.engine.empty() ? "bare tensors of the stored positions" : engine_name(*first);
+  const bool one_engine = all_plans(r, [&](const plan_report& p) { return p.answer.engine == first->answer.engine; });
+  std::string out = !one_engine                    ? "several engines"
+                    : first->answer.engine.empty() ? "bare tensors of the stored positions"
+                                                   : engine_name(*first);
   if (!first->work) return out;
   const config::workload& w = *first->work;
-  const bool lengths = r.option == "length" || r.option == "prompt" || r.option == "generate";
-  if (!lengths) return r.option == "sequences" ? fmt::format("{}; sequences of {} + {} positions", out,
-                                                             grouped_digits(w.prompt), grouped_digits(w.generated))
-                                               : out + "; " + shown(w);
-  return fmt::format("{}; {} sequence{}", out, grouped_digits(w.sequences), w.sequences == 1 ? "" : "s");
+  const bool one_length = all_plans(r, [&](const plan_report& p) {
+    return p.work && p.work->prompt == w.prompt && p.work->generated == w.generated && p.work->lengths == w.lengths;
+  });
+  const bool one_number = all_plans(r, [&](const plan_report& p) { return p.work && p.work->sequences == w.sequences; });
+  if (one_length && one_number) return out + "; " + shown(w);
+  if (one_number) return fmt::format("{}; {} sequence{}", out, grouped_digits(w.sequences), w.sequences == 1 ? "" : "s");
+  if (!one_length) return out;
+  return fmt::format("{}; sequences of {} + {} positions", out, grouped_digits(w.prompt), grouped_digits(w.generated));
 }
 
 }  // namespace detail
@@ -191,12 +210,14 @@ namespace detail {
 }
 [[nodiscard]] inline std::string to_table(const sweep_report& r) {
   std::string out;
+  std::vector<std::string> seen;
   for (const sweep_series& s : r.series) {
     const auto made = std::find_if(s.points.begin(), s.points.end(), [](const sweep_point& p) { return p.result.plan; });
-    if (made == s.points.end()) continue;
+    if (made == s.points.end() || std::find(seen.begin(), seen.end(), made->result.source) != seen.end()) continue;
+    seen.push_back(made->result.source);
     const config::evaluation& e = made->result.plan->answer;
-    out += fmt::format("{:<12} {}: {}, {} layers, {}\n", out.empty() ? "model" : "", s.name, e.model_type, e.model_layers,
-                       e.attention);
+    out += fmt::format("{:<12} {}: {}, {} layers, {}\n", seen.size() == 1 ? "model" : "",
+                       r.second_option.empty() ? s.name : made->result.source, e.model_type, e.model_layers, e.attention);
   }
   return out + fmt::format("{:<12} {}\n\n", "engine", detail::common_terms(r)) + detail::sheet_of(r).text();
 }
@@ -209,10 +230,10 @@ namespace detail {
   const auto gib_of = [](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(gib); };
   plot p;
   const bool length = r.option == "length";
-  p.title = fmt::format("KV cache{} against {}", r.series.size() == 1 ? " of " + r.series[0].name : "",
-                        length ? "context length" : r.option);
+  const std::string against = length ? "context length" : r.option == "kv-dtype" ? "element type of the cache" : r.option;
+  p.title = fmt::format("KV cache{} against {}", r.series.size() == 1 ? " of " + r.series[0].name : "", against);
   p.subtitle = detail::common_terms(r);
-  p.x_label = length ? "context length (tokens)" : r.option;
+  p.x_label = length ? "context length (tokens)" : against;
   p.y_label = "GiB";
   bool numbers = true;
   for (const sweep_series& s : r.series) {
@@ -237,6 +258,7 @@ namespace detail {
     }
     return p;
   }
+  p.title = fmt::format("Weights, overhead and KV cache of {} against {}", r.series[0].name, against);
   p.areas = {{"weights"}, {"overhead"}, {"KV cache"}};
   plot_line usable{"usable", {}, false};
   for (const sweep_point& point : r.series[0].points) {

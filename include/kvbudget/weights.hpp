@@ -85,7 +85,7 @@ namespace detail {
                            "part " + std::to_string(i) + " of " + std::to_string(parts.size()));
       }
       builder.add(parts[i], std::move(header.tensors));
-      const auto all = i + 1 == parts.size() ? root.count("split.tensors.count") : std::nullopt;
+      const auto all = i > 0 && i + 1 == parts.size() ? root.count("split.tensors.count") : std::nullopt;
       if (all && *all != builder.so_far().tensors.size()) {
         root.fail("split.tensors.count", d.root["split.tensors.count"], "not the tensors of all parts together",
                   std::to_string(builder.so_far().tensors.size()));

@@ -42,7 +42,7 @@ strings terms_of(const cache_difference& d) {
 
 sweep_report sweep_of(const std::string& model, const plan_question& question, const strings& lengths) {
   const auto located = example(model);
-  sweep_report r{"length", {{model, {}}}};
+  sweep_report r{"length", {{model, {}}}, ""};
   for (const std::string& value : lengths) {
     plan_question q = question;
     q.work->prompt = std::stoull(value);
@@ -280,7 +280,7 @@ TEST_CASE("a sweep on a device is a stack below its limit, and a plan that fails
 
 TEST_CASE("values that are no numbers stand side by side; a limit that moves is a line") {
   const auto located = example("llama-3.1-8b");
-  sweep_report r{"device", {{"llama", {}}}};
+  sweep_report r{"device", {{"llama", {}}}, ""};
   for (const char* const size : {"24GiB", "80GB"}) {
     plan_question q = asked("", 8192);
     q.devices = {device_budget{parse_bytes(size), {1, 1}, 8_GiB, 0_B, {0, 1}}};

@@ -56,7 +56,7 @@ class byte_reader {
   /// `length` bytes are still there.
   void require(std::uint64_t length, std::string_view what) const {
     if (length <= remaining()) return;
-    fail(position_, std::to_string(length), std::string(what) + ": longer than the rest of the file (truncated?)",
+    fail(position_, std::to_string(length), std::string(what) + ": longer than what is left of the file (truncated?)",
          "at most " + std::to_string(remaining()) + " bytes");
   }
 

@@ -30,7 +30,7 @@ struct gguf_header {
 
 namespace detail {
 
-inline constexpr std::uint64_t max_gguf_header = std::uint64_t{1} << 30U;  // published ones have some 10 MB
+inline constexpr std::uint64_t max_gguf_header = std::uint64_t{1} << 28U;  // published ones have some 10 MB
 inline constexpr std::uint64_t max_gguf_name = 65'535;
 inline constexpr std::uint64_t max_kept_string = 4'096;
 inline constexpr std::uint64_t max_kept_list = 1'024;  // llama.cpp knows at most 512 layers
@@ -90,7 +90,7 @@ class gguf_parser {
     const std::uint64_t place = in_.position();
     const auto n = in_.number<std::uint64_t>(what);
     if (n > in_.remaining() / least) {
-      in_.fail(place, std::to_string(n), std::string(what) + ": more than the rest of the file can hold",
+      in_.fail(place, std::to_string(n), std::string(what) + ": more than what is left of the file can hold",
                "at most " + std::to_string(in_.remaining() / least));
     }
     return n;
@@ -178,7 +178,7 @@ class gguf_parser {
     const tensor_type* const type = find_ggml_type(number);
     if (type == nullptr) fail_tensor(t.name, "unknown type of a tensor", "a type that ggml has", std::to_string(number));
     const std::uint64_t row = t.shape.empty() ? 1 : t.shape[0];
-    if (!type->bytes_of(row).valid()) {
+    if (type->bytes_of(row).reason() == failure::partial_block) {
       fail_tensor(t.name, "a row of " + std::to_string(row) + " elements in " + std::string(type->name),
                   "whole blocks of " + std::to_string(type->block_elements));
     }
@@ -204,7 +204,7 @@ class gguf_parser {
 /// The header of one file; `file` names it in errors. Tensor data need not be there: the caller compares data_end.
 /// Throws config_error: truncated, another version or byte order, a count, a string or a list longer than the file, a
 /// list of lists, a repeated key, an unknown type, a row of no whole blocks, an offset that is not where llama.cpp
-/// wants it (each tensor directly after the one before, aligned), a header of more than 1 GiB.
+/// wants it (each tensor directly after the one before, aligned), a header of more than 256 MiB.
 [[nodiscard]] inline gguf_header read_gguf_header(std::istream& stream, std::uint64_t size, const std::string& file) {
   return detail::gguf_parser(stream, size, file).read();
 }

@@ -6,8 +6,9 @@
 #pragma once
 
 #include <algorithm>
-#include <set>
+#include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <kvbudget/config/document.hpp>
@@ -21,28 +22,50 @@ inline constexpr std::uint64_t max_safetensors_header = 100'000'000;  ///< MAX_H
 
 namespace detail {
 
-/// JSON of which no object has a key twice. Throws config_error.
-[[nodiscard]] inline config::document parse_without_repeated_keys(const std::string& text, const std::string& file) {
-  std::vector<std::set<std::string>> open;
-  const config::json::parser_callback_t check = [&](int, config::json::parse_event_t event, config::json& parsed) {
-    if (event == config::json::parse_event_t::object_start) open.emplace_back();
-    if (event == config::json::parse_event_t::object_end) open.pop_back();
-    if (event == config::json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second) {
-      throw config_error({file, config::detail::shown(parsed), ""}, "this key is there twice", "each key once");
-    }
+/// Finds a key that an object has twice. (The parser's own callback would look through all members after each one.)
+class repeated_key : public nlohmann::json_sax<config::json> {
+ public:
+  /// Empty: there is none, or the text is no JSON.
+  [[nodiscard]] const std::optional<std::string>& found() const noexcept { return found_; }
+
+  bool start_object(std::size_t) override {
+    open_.emplace_back();
     return true;
-  };
-  const auto refuse = [&](const std::string& reason) {
-    throw config_error({file, "", ""}, "not valid JSON (" + reason + ")", "a JSON object");
-  };
-  if (text.find('\0') != text.npos) refuse("a zero byte");
-  config::document d{nullptr, file};
-  try {
-    d.root = config::json::parse(text, check);
-  } catch (const config::json::exception& e) {
-    refuse(e.what());
   }
+  bool end_object() override {
+    open_.pop_back();
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (!open_.back().insert(name).second) found_ = name;
+    return !found_;
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  std::vector<std::unordered_set<std::string>> open_;
+  std::optional<std::string> found_;
+};
+
+/// A JSON object of which no part has a key twice. Throws config_error.
+[[nodiscard]] inline config::document parse_without_repeated_keys(const std::string& text, const std::string& file) {
+  config::document d = config::parse_document(text, file);
   if (!d.root.is_object()) config::node(d).fail("not an object", "a JSON object");
+  repeated_key keys;
+  const bool valid = config::json::sax_parse(text, &keys);
+  if (keys.found()) {
+    throw config_error({file, "", config::detail::shown(*keys.found())}, "this key is there twice", "each key once");
+  }
+  if (!valid) throw config_error({file, "", ""}, "not valid JSON (a number that is not finite)", "a JSON object");
   return d;
 }
 

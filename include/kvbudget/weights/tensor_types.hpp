@@ -1,7 +1,8 @@
 // Element types of weights in files, and the bytes that a block of elements takes.
 //
-// Sources: safetensors src/tensor.rs (Dtype, 22 of them); ggml.h (ggml_type) with gguf-py's GGML_QUANT_SIZES. Types that
-// ggml has removed (4, 5, 31 … 33, 36 … 38) are not here: no engine loads them.
+// Sources: safetensors 0.8.0 src/tensor.rs (Dtype, 22 of them); ggml.h (ggml_type) and the block structs of
+// ggml-common.h. gguf-py's GGML_QUANT_SIZES says the same, but for q8_1 in versions to 0.19 (40 bytes). Types that ggml
+// has removed (4, 5, 31 … 33, 36 … 38) are not here: no engine loads them.
 #pragma once
 
 #include <string_view>

@@ -1,0 +1,246 @@
+// GGUF as a config: the file gives what the config.json gives, in llama.cpp and without an engine.
+#include "support/catch.hpp"
+#include "support/weight_files.hpp"
+
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include <kvbudget/config/bare.hpp>
+#include <kvbudget/config/engines.hpp>
+#include <kvbudget/config/locate.hpp>
+
+using namespace kvbudget;
+using config::document;
+using config::json;
+using testing::temporary_folder;
+
+namespace {
+
+/// The metadata of a case as a converter writes them: the architecture is named.
+json with_architecture(json gguf) {
+  const document d{gguf, ""};
+  gguf["general.architecture"] = *llama_cpp::gguf_architecture(config::node(d));
+  return gguf;
+}
+
+document read_back(const json& metadata) {
+  const std::string file = testing::gguf_file(metadata, {}, 0);
+  std::istringstream stream(file);
+  return config::read_gguf_document(stream, file.size(), "model.gguf");
+}
+
+json answer_of(const document& d, const json& settings) {
+  try {
+    return llama_cpp::evaluate(d, settings).figures;
+  } catch (const input_error& e) {
+    return e.problem();
+  }
+}
+
+struct counted {
+  std::size_t cases = 0;
+  std::size_t runs = 0;
+  std::set<std::string> architectures;
+};
+
+/// Metadata written, read, and planned with the settings of every run (of every `step`th), against the same from the
+/// config.json.
+void compare_case(const json& one, counted& n, std::size_t step) {
+  if (!one.contains("gguf")) return;
+  const document packed{one["gguf"], ""};
+  if (!llama_cpp::gguf_architecture(config::node(packed))) return;  // only the layer counts of a split
+  const json written = with_architecture(one["gguf"]);
+  const document from_file = read_back(written);
+  const document from_config{one["config"], "config.json"};
+  CAPTURE(one["id"]);
+  ++n.cases;
+  n.architectures.insert(written["general.architecture"].get<std::string>());
+  std::set<std::string> differing;
+  for (const auto& entry : written.items()) {
+    const json& read = from_file.root.at(entry.key());
+    if (read != entry.value() && !read.is_string() && !read.is_number_float()) differing.insert(entry.key());
+  }
+  // Its prediction layers have no tensors here, and llama.cpp then counts none.
+  if (written["general.architecture"] == "deepseek4") differing.erase("deepseek4.nextn_predict_layers");
+  CHECK(differing == std::set<std::string>{});
+  for (std::size_t i = n.cases % step; i < one["runs"].size(); i += step) {
+    const json& run = one["runs"][i];
+    CAPTURE(run["name"]);
+    CHECK(answer_of(from_file, run["settings"]) == answer_of(from_config, run["settings"]));
+    ++n.runs;
+  }
+}
+
+document gguf(const json& metadata) { return document{metadata, "model.gguf"}; }
+
+const json tiny = {{"general.architecture", "llama"}, {"llama.block_count", 2},          {"llama.context_length", 4096},
+                   {"llama.embedding_length", 256},   {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2}};
+
+template <class Body>
+config_error refusal(const Body& body) {
+  try {
+    body();
+  } catch (const config_error& e) {
+    return e;
+  }
+  FAIL("accepted");
+  throw 0;
+}
+
+}  // namespace
+
+TEST_CASE("a GGUF file gives the same llama.cpp plan as its config.json") {
+  counted n;
+  const document cases = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/llama_cpp.json");
+  for (const json& one : cases.root) compare_case(one, n, 7);
+  CHECK(n.cases > 100);
+  CHECK(n.runs > 500);
+  CHECK(n.architectures.size() > 60);
+}
+
+TEST_CASE("all measured llama.cpp cases through a GGUF file", "[.truth]") {
+  const char* const folder = std::getenv("KVBUDGET_TRUTH_DIR");
+  REQUIRE(folder != nullptr);
+  counted n;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(folder) / "llama.cpp")) {
+    compare_case(config::read_document(entry.path().string()).root, n, 1);
+  }
+  CHECK(n.cases > 100);
+  WARN(n.cases << " cases, " << n.runs << " runs, " << n.architectures.size() << " architectures");
+}
+
+TEST_CASE("metadata become plain JSON; vocabularies are skipped") {
+  json metadata = {{"general.architecture", "llama"}, {"a.u32", 7},           {"a.i32", -7},       {"a.f32", 0.5},
+                   {"a.bool", true},                  {"a.list", {1, 2, 3}},  {"a.flags", {true, false}}, {"a.none", json::array()}};
+  metadata["a.words"] = json::array({"<s>", "</s>", "a"});
+  metadata["a.long"] = json(std::vector<int>(1025, 1));
+  metadata["a.text"] = std::string(4097, 'x');
+  const document d = read_back(metadata);
+  CHECK(d.file == "model.gguf");
+  CHECK(d.root["general.architecture"] == "llama");
+  CHECK(d.root["a.u32"] == 7);
+  CHECK(d.root["a.i32"] == -7);
+  CHECK(d.root["a.f32"] == 0.5);
+  CHECK(d.root["a.bool"] == true);
+  CHECK(d.root["a.list"] == json({1, 2, 3}));
+  CHECK(d.root["a.flags"] == json({true, false}));
+  CHECK(d.root["a.none"] == json::array());
+  CHECK(d.root["a.words"] == "a list of 3 str");
+  CHECK(d.root["a.long"] == "a list of 1025 u32");
+  CHECK(d.root["a.text"] == "a string of 4097 bytes");
+  CHECK(d.root.size() == metadata.size());
+}
+
+TEST_CASE("a list that was skipped is no missing key") {
+  json metadata = tiny;
+  metadata["llama.attention.head_count_kv"] = json(std::vector<int>(2000, 2));
+  const config_error e = refusal([&] { (void)llama_cpp::evaluate(read_back(metadata), json::object()); });
+  CHECK(e.pointer() == "/llama.attention.head_count_kv");
+  CHECK(e.value() == "\"a list of 2000 u32\"");
+}
+
+TEST_CASE("deepseek4 has prediction layers only with their tensors") {
+  const json metadata = {{"general.architecture", "deepseek4"}, {"deepseek4.block_count", 44}, {"deepseek4.nextn_predict_layers", 1}};
+  const auto layers_of = [&](const char* tensor) {
+    const std::string file = testing::gguf_file(metadata, {{tensor, {1}, 0, 0}}, 4);
+    std::istringstream stream(file);
+    return config::read_gguf_document(stream, file.size(), "m").root["deepseek4.nextn_predict_layers"];
+  };
+  CHECK(layers_of("blk.43.nextn.eh_proj.weight") == 1);
+  CHECK(layers_of("blk.42.nextn.eh_proj.weight") == 0);
+  const temporary_folder folder;  // the tensor is in the second part
+  json part = metadata;
+  part["split.count"] = 2;
+  part["split.no"] = 0;
+  const std::string first = folder.write("m-00001-of-00002.gguf", testing::gguf_file(part, {{"a", {1}, 0, 0}}, 4));
+  part = {{"split.count", 2}, {"split.no", 1}};
+  folder.write("m-00002-of-00002.gguf", testing::gguf_file(part, {{"blk.43.nextn.eh_proj.weight", {1}, 0, 0}}, 4));
+  CHECK(config::read_gguf_document(first).root["deepseek4.nextn_predict_layers"] == 1);
+}
+
+TEST_CASE("a GGUF file is known by its magic") {
+  const temporary_folder folder;
+  const std::string path = folder.write("config.json", testing::gguf_file(tiny, {}, 0));
+  const config::located_config found = config::locate_config(path);
+  CHECK(found.config.root == tiny);
+  CHECK(found.config.file == path);
+  const json settings = {{"n_ctx", 4096}};
+  CHECK(llama_cpp::evaluate(found.config, settings).total_bytes == 4096U * 2 * 2 * 128 * 2);
+  CHECK_THROWS_AS(config::locate_config(folder.write("short.gguf", "GGUF")), config_error);
+  CHECK_THROWS_AS(config::locate_config(folder.write("none.gguf", "GGU")), config_error);
+}
+
+TEST_CASE("only llama.cpp and no engine read GGUF metadata") {
+  for (const char* engine : {"transformers", "vllm"}) {
+    const config_error e = refusal([&] {
+      (void)config::find_engine(engine).evaluate(gguf(tiny), nullptr, engine == std::string("vllm") ? json{{"max_model_len", 100}} : json{{"seq_len", 1}});
+    });
+    CHECK(std::string(e.what()) ==
+          "model.gguf: /general.architecture: \"llama\": GGUF metadata, which only llama.cpp reads: a config.json, or "
+          "--engine llama.cpp or none");
+  }
+  CHECK(config::find_engine("llama.cpp").evaluate(gguf(tiny), nullptr, {{"n_ctx", 256}}).total_bytes == 256U * 1024);
+}
+
+TEST_CASE("without an engine: positions of a GGUF model's layers") {
+  const auto bytes_at = [](const json& metadata, std::uint64_t n, std::uint64_t sequences = 1) {
+    return config::evaluate_bare(gguf(metadata), f16, f16, config::workload{n, 0, sequences, {}}).total_bytes;
+  };
+  SECTION("full") {
+    CHECK(bytes_at(tiny, 1000) == 1000U * 2 * 2 * 128 * 2);
+    const auto e = config::evaluate_bare(gguf(tiny), q8_0, q4_0, config::workload{1000, 0, 3, {}});
+    CHECK(e.total_bytes == 3U * 1000 * 2 * (4 * 34 + 4 * 18));
+    CHECK(e.bytes_per_token == 2U * (4 * 34 + 4 * 18));
+    CHECK(e.attention == "GQA");
+    CHECK(e.layers.size() == 2);
+  }
+  SECTION("windows") {
+    json m = {{"general.architecture", "gemma2"}, {"gemma2.block_count", 4},          {"gemma2.embedding_length", 256},
+              {"gemma2.attention.head_count", 4}, {"gemma2.attention.sliding_window", 512}};
+    CHECK(bytes_at(m, 512) == 512U * 4 * 2 * 256 * 2);
+    CHECK(bytes_at(m, 1000) == (1000U + 512) * 2 * 2 * 256 * 2);
+  }
+  SECTION("a latent is one row of K") {
+    json m = {{"general.architecture", "deepseek2"},        {"deepseek2.block_count", 3},
+              {"deepseek2.embedding_length", 1024},         {"deepseek2.attention.head_count", 16},
+              {"deepseek2.attention.head_count_kv", 1},     {"deepseek2.attention.kv_lora_rank", 512},
+              {"deepseek2.attention.key_length", 576},      {"deepseek2.attention.value_length", 512},
+              {"deepseek2.attention.key_length_mla", 192},  {"deepseek2.attention.value_length_mla", 128}};
+    CHECK(bytes_at(m, 10) == 10U * 3 * 576 * 2);
+  }
+  SECTION("a state is kept once, in f32") {
+    json m = {{"general.architecture", "mamba"}, {"mamba.block_count", 2},     {"mamba.embedding_length", 64},
+              {"mamba.ssm.conv_kernel", 4},      {"mamba.ssm.inner_size", 128}, {"mamba.ssm.state_size", 16},
+              {"mamba.attention.head_count", 0}};
+    CHECK(bytes_at(m, 10) == 2U * (3 * 128 + 16 * 128) * 4);
+    CHECK(bytes_at(m, 10'000, 5) == 5 * bytes_at(m, 10));
+  }
+  SECTION("what is not known is asked for") {
+    const config_error e = refusal([] { (void)config::evaluate_bare(gguf(tiny), f16, std::nullopt, {}); });
+    CHECK(e.problem() == "GGUF metadata do not say the element type of the cache");
+    json m = tiny;
+    m["llama.block_count"] = 513;
+    CHECK(refusal([&] { (void)config::evaluate_bare(gguf(m), f16, f16, {}); }).expected() == "metadata that llama.cpp loads");
+  }
+}
+
+TEST_CASE("without an engine: a GGUF file and its config.json agree") {
+  const document cases = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/llama_cpp.json");
+  std::size_t seen = 0;
+  for (const json& one : cases.root) {
+    const std::string id = one["id"].get<std::string>();
+    for (const char* name : {"gemma-3-4b-text", "deepseek-ai-deepseek-r1", "gpt-oss-defaults", "qwen-qwen3-8b", "command-r7b",
+                             "zai-org-glm-5.2", "moonshotai-kimi-k2-instruct", "llama4-defaults", "gpt2", "dbrx-132b"}) {
+      if (id != std::string("llama.cpp/") + name) continue;
+      ++seen;
+      for (const std::uint64_t n : {1ULL, 700ULL, 100'000ULL}) {
+        CAPTURE(id, n);
+        const config::workload work{n, 24, 3, {}};
+        CHECK(config::evaluate_bare(gguf(one["gguf"]), bf16, bf16, work).total_bytes ==
+              config::evaluate_bare(document{one["config"], "config.json"}, bf16, bf16, work).total_bytes);
+      }
+    }
+  }
+  CHECK(seen == 10);
+}
