@@ -16,7 +16,9 @@ namespace kvbudget {
 namespace detail {
 
 [[nodiscard]] inline std::vector<weight_tensor> read_safetensors_file(const std::string& path) {
-  return with_file(path, [&](std::istream& stream, std::uint64_t size) { return read_safetensors(stream, size, path); });
+  return with_file(path, [&](std::istream& stream, std::uint64_t size) {
+    return read_safetensors(stream, size, path);
+  });
 }
 
 [[nodiscard]] inline model_weights read_safetensors_files(const std::vector<std::string>& paths) {
@@ -30,7 +32,8 @@ namespace detail {
   const config::document index = with_file(path, [&](std::istream& stream, std::uint64_t size) {
     byte_reader in(stream, size, path);
     if (size > max_safetensors_header) {
-      in.fail(0, std::to_string(size), "too long for an index", "at most " + std::to_string(max_safetensors_header) + " bytes");
+      in.fail(0, std::to_string(size), "too long for an index",
+              "at most " + std::to_string(max_safetensors_header) + " bytes");
     }
     return parse_without_repeated_keys(in.text(size, "the index"), path);
   });
@@ -56,13 +59,15 @@ namespace detail {
   for (const auto& [tensor, file] : map->value().items()) {
     const std::string* const holder = builder.find(tensor);
     if (holder == nullptr || *holder != (folder / file.get_ref<const std::string&>()).string()) {
-      map->fail(tensor, file, holder == nullptr ? "this file does not have the tensor" : "another file has the tensor: " + *holder,
+      map->fail(tensor, file,
+                holder == nullptr ? "this file does not have the tensor" : "another file has the tensor: " + *holder,
                 "the file that has it");
     }
   }
   for (const weight_tensor& t : builder.so_far().tensors) {
     if (!map->value().contains(t.name)) {
-      throw config_error({builder.so_far().files[t.file], t.name, ""}, "not in the index " + path, "tensors that the index names");
+      throw config_error({builder.so_far().files[t.file], t.name, ""}, "not in the index " + path,
+                         "tensors that the index names");
     }
   }
   return builder.finish();
@@ -75,7 +80,8 @@ namespace detail {
     with_file(parts[i], [&](std::istream& stream, std::uint64_t size) {
       gguf_header header = read_gguf_header(stream, size, parts[i]);
       if (header.data_end > size) {
-        throw config_error({parts[i], "byte " + std::to_string(size), ""}, "the data of the tensors end beyond the file (truncated?)",
+        throw config_error({parts[i], "byte " + std::to_string(size), ""},
+                           "the data of the tensors end beyond the file (truncated?)",
                            std::to_string(header.data_end) + " bytes");
       }
       const config::document d{std::move(header.metadata), parts[i]};
@@ -121,8 +127,9 @@ struct part_number {
 }
 
 /// A folder as vLLM and transformers read it: model.safetensors.index.json, else model.safetensors, else the only other
-/// index, else all safetensors files together. Mistral's consolidated*.safetensors hold the same model a second time
-/// and count only when there is nothing else. GGUF files count where there are no safetensors; one model only.
+/// index, else all safetensors files together. (Where the first two are both there, vLLM follows the index as is done
+/// here; transformers takes the single file.) Mistral's consolidated*.safetensors hold the same model a second time and
+/// count only when there is nothing else. GGUF files count where there are no safetensors; one model only.
 /// Sources: vLLM model_executor/model_loader/default_loader.py and weight_utils.py
 /// (filter_duplicate_safetensors_files), transformers modeling_utils.py (_get_resolved_checkpoint_files).
 [[nodiscard]] inline model_weights read_weights_folder(const std::string& path) {
@@ -134,7 +141,8 @@ struct part_number {
     const std::string name = entries->path().filename().string();
     if (ends_with(name, ".safetensors.index.json")) indices.push_back(name);
     else if (ends_with(name, ".gguf")) gguf.push_back(name);
-    else if (ends_with(name, ".safetensors")) (name.substr(0, 12) == "consolidated" ? consolidated : files).push_back(name);
+    else if (!ends_with(name, ".safetensors")) continue;
+    else (name.substr(0, 12) == "consolidated" ? consolidated : files).push_back(name);
   }
   if (error) throw config_error({path, "", ""}, "cannot be read", "a readable folder");
   for (auto* const list : {&indices, &files, &consolidated, &gguf}) std::sort(list->begin(), list->end());
@@ -147,7 +155,8 @@ struct part_number {
     for (std::size_t i = 0; i < names.size() && i < 8; ++i) listed += (i == 0 ? "" : ", ") + names[i];
     throw config_error({path, "", listed}, problem, "one model in a folder, or the path of one file");
   };
-  if (has_name(indices, "model.safetensors.index.json")) return read_safetensors_index(in_folder("model.safetensors.index.json"));
+  constexpr const char* usual_index = "model.safetensors.index.json";
+  if (has_name(indices, usual_index)) return read_safetensors_index(in_folder(usual_index));
   if (has_name(files, "model.safetensors")) return read_safetensors_files({in_folder("model.safetensors")});
   if (indices.size() > 1) refuse("several indices", indices);
   if (indices.size() == 1) return read_safetensors_index(in_folder(indices[0]));
@@ -159,7 +168,9 @@ struct part_number {
       parts = std::max(parts, p.parts);
       numbered += p.parts != 0 ? 1U : 0U;
     }
-    if (numbered != parts) refuse(std::to_string(numbered) + " of " + std::to_string(parts) + " parts are there, and no index", files);
+    if (numbered != parts) {
+      refuse(std::to_string(numbered) + " of " + std::to_string(parts) + " parts are there, and no index", files);
+    }
     std::vector<std::string> paths;
     for (const std::string& name : files) paths.push_back(in_folder(name));
     return read_safetensors_files(paths);

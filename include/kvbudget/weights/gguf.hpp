@@ -21,8 +21,8 @@ namespace kvbudget {
 struct gguf_header {
   std::uint32_t version = 0;
   std::uint64_t alignment = 32;
-  /// By key. Of a list of strings, of one with more than 1,024 entries and of a string of more than 4,096 bytes only the
-  /// kind and length are kept, as text: vocabularies are large, and nothing here needs them.
+  /// By key. Of a list of strings, of one with more than 1,024 entries and of a string of more than 4,096 bytes only
+  /// the kind and length are kept, as text: vocabularies are large, and nothing here needs them.
   config::json metadata = config::json::object();
   std::vector<weight_tensor> tensors;
   std::uint64_t data_end = 0;  ///< where the last tensor ends in the file: the file must be that long
@@ -55,7 +55,8 @@ class gguf_parser {
     if (in_.text(4, "the magic") != gguf_magic) in_.fail(0, "", "no GGUF file", "the magic \"GGUF\"");
     header_.version = in_.number<std::uint32_t>("the version");
     if (header_.version != 0 && (header_.version & 0xffffU) == 0) {
-      in_.fail(4, std::to_string(header_.version), "a big-endian GGUF file", "a little-endian one, as llama.cpp reads it here");
+      in_.fail(4, std::to_string(header_.version), "a big-endian GGUF file",
+               "a little-endian one, as llama.cpp reads it here");
     }
     if (header_.version != 2 && header_.version != 3) {
       in_.fail(4, std::to_string(header_.version), "a version of GGUF that llama.cpp does not read", "2 or 3");
@@ -66,7 +67,8 @@ class gguf_parser {
     if (const auto at = header_.metadata.find("general.alignment"); at != header_.metadata.end()) {
       const std::uint64_t a = at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
       if (a == 0 || (a & (a - 1)) != 0 || a > max_gguf_header) {
-        throw config_error({in_.file(), "general.alignment", config::detail::shown(*at)}, "unusable value", "a power of two");
+        throw config_error({in_.file(), "general.alignment", config::detail::shown(*at)}, "unusable value",
+                           "a power of two");
       }
       header_.alignment = a;
     }
@@ -76,7 +78,9 @@ class gguf_parser {
       header_.tensors.push_back(read_tensor(offset));
       end = offset + header_.tensors.back().bytes;
       offset = round_up(end, header_.alignment);
-      if (!offset.valid()) fail_tensor(header_.tensors.back().name, "the sum of the tensors overflows", "less than 2^64");
+      if (!offset.valid()) {
+        fail_tensor(header_.tensors.back().name, "the sum of the tensors overflows", "less than 2^64");
+      }
     }
     const checked_count data_end = round_up(in_.position(), header_.alignment) + end;
     if (!data_end.valid()) in_.fail(in_.position(), "", "the sum of the tensors overflows", "less than 2^64");
@@ -99,7 +103,9 @@ class gguf_parser {
   [[nodiscard]] std::string name(std::string_view what) {
     const std::uint64_t place = in_.position();
     const auto length = in_.number<std::uint64_t>(what);
-    if (length > max_gguf_name) in_.fail(place, std::to_string(length), std::string(what) + ": too long", "at most 65535 bytes");
+    if (length > max_gguf_name) {
+      in_.fail(place, std::to_string(length), std::string(what) + ": too long", "at most 65535 bytes");
+    }
     return in_.text(length, what);
   }
 
@@ -107,14 +113,18 @@ class gguf_parser {
     const std::uint64_t place = in_.position();
     const std::string key = name("a metadata key");
     if (key.empty()) in_.fail(place, "", "an empty metadata key", "a name");
-    if (header_.metadata.contains(key)) throw config_error({in_.file(), key, ""}, "this key is there twice", "each key once");
+    if (header_.metadata.contains(key)) {
+      throw config_error({in_.file(), key, ""}, "this key is there twice", "each key once");
+    }
     header_.metadata[key] = read_value(value_type());
   }
 
   [[nodiscard]] std::uint32_t value_type() {
     const std::uint64_t place = in_.position();
     const auto type = in_.number<std::uint32_t>("the type of a value");
-    if (type >= std::size(gguf_value_types)) in_.fail(place, std::to_string(type), "unknown type of a value", "0 to 12");
+    if (type >= std::size(gguf_value_types)) {
+      in_.fail(place, std::to_string(type), "unknown type of a value", "0 to 12");
+    }
     return type;
   }
 
@@ -176,7 +186,9 @@ class gguf_parser {
     }
     const auto number = in_.number<std::uint32_t>("the type of a tensor");
     const tensor_type* const type = find_ggml_type(number);
-    if (type == nullptr) fail_tensor(t.name, "unknown type of a tensor", "a type that ggml has", std::to_string(number));
+    if (type == nullptr) {
+      fail_tensor(t.name, "unknown type of a tensor", "a type that ggml has", std::to_string(number));
+    }
     const std::uint64_t row = t.shape.empty() ? 1 : t.shape[0];
     if (type->bytes_of(row).reason() == failure::partial_block) {
       fail_tensor(t.name, "a row of " + std::to_string(row) + " elements in " + std::string(type->name),
@@ -222,7 +234,8 @@ class gguf_parser {
   if (parts <= 1) return {path};
   const auto suffix = [parts](std::uint64_t part) {
     char text[32];
-    std::snprintf(text, sizeof text, "-%05u-of-%05u.gguf", static_cast<unsigned>(part + 1), static_cast<unsigned>(parts));
+    std::snprintf(text, sizeof text, "-%05u-of-%05u.gguf", static_cast<unsigned>(part + 1),
+                  static_cast<unsigned>(parts));
     return std::string(text);
   };
   const std::string own = suffix(config::node(d).count("split.no", 0, parts - 1).value_or(0));

@@ -121,11 +121,11 @@ constexpr bool any_component(std::string_view name, const Visit& visit) {
     return tensor_group::attention;
   }
   if (any_component(name, norm)) return tensor_group::rest;
-  const bool embedding = is_output_head(name) || any_component(name, [](std::string_view c, std::string_view previous) {
+  const auto embedding = [](std::string_view c, std::string_view previous) {
     return has(c, "embed") || has(c, "embd") || c == "wte" || c == "wpe" || c == "token_types" ||
            (c == "shared" && previous.empty()) || c.substr(0, 11) == "shared_head";
-  });
-  return embedding ? tensor_group::embedding : tensor_group::rest;
+  };
+  return is_output_head(name) || any_component(name, embedding) ? tensor_group::embedding : tensor_group::rest;
 }
 
 /// The number of the layer that a tensor belongs to: model.layers.7…, transformer.h.7…, blk.7…. Nothing for tensors
@@ -136,7 +136,9 @@ constexpr bool any_component(std::string_view name, const Visit& visit) {
   const bool found = detail::any_component(name, [&](std::string_view c, std::string_view previous) {
     if (detail::is_side_model(c)) return true;
     bool list = false;
-    for (const std::string_view word : {"layers", "layer", "h", "blocks", "block", "blk"}) list = list || word == previous;
+    for (const std::string_view word : {"layers", "layer", "h", "blocks", "block", "blk"}) {
+      list = list || word == previous;
+    }
     if (!list || c.empty() || c.size() > 6) return false;
     std::uint32_t number = 0;
     for (const char digit : c) {

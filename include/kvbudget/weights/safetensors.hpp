@@ -1,7 +1,7 @@
 // The header of a safetensors file.
 //
-// Source: safetensors src/tensor.rs (SafeTensors::read_metadata, Metadata::validate): eight bytes with the length of the
-// header, the header as JSON, then the tensors' data, covered by them from the first to the last byte. The format's
+// Source: safetensors src/tensor.rs (SafeTensors::read_metadata, Metadata::validate): eight bytes with the length of
+// the header, the header as JSON, then the data of the tensors, covered by them from the first to the last byte. The
 // description forbids repeated keys; the reference reader takes the last, here they are an error.
 #pragma once
 
@@ -112,7 +112,9 @@ class repeated_key : public nlohmann::json_sax<config::json> {
     const auto dtype = at.string("dtype");
     if (!dtype) at.fail("no dtype", "an object with dtype, shape and data_offsets");
     const tensor_type* const type = find_safetensors_type(*dtype);
-    if (type == nullptr) at.fail("dtype", value["dtype"], "unknown element type", "a dtype of safetensors: BF16, F8_E4M3 …");
+    if (type == nullptr) {
+      at.fail("dtype", value["dtype"], "unknown element type", "a dtype of safetensors: BF16, F8_E4M3 …");
+    }
     p.tensor.dtype = type->name;
     p.tensor.shape = detail::counts_of(at, "shape");
     checked_count elements = 1U;
@@ -149,7 +151,8 @@ class repeated_key : public nlohmann::json_sax<config::json> {
     if (p.begin != covered) {
       const config::json& value = header.root[p.tensor.name];
       root.child(p.tensor.name, value)
-          .fail("data_offsets", value["data_offsets"], p.begin < covered ? "overlaps another tensor" : "leaves a hole before it",
+          .fail("data_offsets", value["data_offsets"],
+                p.begin < covered ? "overlaps another tensor" : "leaves a hole before it",
                 "begins at " + std::to_string(covered));
     }
     covered = p.end;

@@ -11,7 +11,7 @@
 
 namespace kvbudget {
 
-/// A block of `block_elements` elements takes `block_bytes` bytes. Apart from storage_type, which has the types of caches.
+/// A block of `block_elements` elements takes `block_bytes` bytes. Beside storage_type, which has the types of caches.
 struct tensor_type {
   std::string_view name;  ///< as the format writes it: BF16; q4_K
   std::uint32_t block_elements = 1;
