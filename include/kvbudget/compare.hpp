@@ -196,17 +196,24 @@ template <class Part>
 
 }  // namespace detail
 
-/// Counts a plan that was made of this config. Throws config_error; raises size_error.
+/// Counts a plan that was made of this config. Where the bare tensors are unknown (an engine knows a model or an element
+/// type that nothing else does) the plan stays without counts, and says why.
 [[nodiscard]] inline compared_plan count_plan(const config::located_config& located, const plan_question& q, named_plan made) {
   compared_plan out{std::move(made), std::nullopt, {}};
   const auto allocated = out.result.plan ? workload_bytes(*out.result.plan) : std::nullopt;
   if (allocated.value_or(0) == 0 || !q.work) return out;
   const config::evaluation& e = out.result.plan->answer;
-  const config::cache_types types = detail::types_in_force(e, q);
-  const config::bare_model bare = config::read_bare_model(located.config, types.k, types.v);
-  out.counts = detail::count_stored(bare.model, *q.work);
-  out.counts->allocated_bytes = *allocated;
-  out.kinds = detail::count_kinds(config::evaluate_bare(located.config, types.k, types.v, *q.work), e, *allocated);
+  try {
+    const config::cache_types types = detail::types_in_force(e, q);
+    cache_counts counts = detail::count_stored(config::read_bare_model(located.config, types.k, types.v).model, *q.work);
+    counts.allocated_bytes = *allocated;
+    out.kinds = detail::count_kinds(config::evaluate_bare(located.config, types.k, types.v, *q.work), e, *allocated);
+    out.counts = counts;
+  } catch (const input_error& problem) {
+    if (out.result.reason.empty()) out.result.reason = std::string("no terms: ") + problem.what();
+  } catch (const size_error& problem) {
+    if (out.result.reason.empty()) out.result.reason = std::string("no terms: ") + problem.what();
+  }
   return out;
 }
 
@@ -330,7 +337,8 @@ namespace detail {
     const bool fits = asked && plan->budget->fits;
     row.push_back(asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"} : cell());
     const bool tells = !p.result.reason.empty();
-    row.push_back(tells ? cell{p.result.reason, (asked ? "" : shown(p.result.result) + ": ") + p.result.reason} : cell());
+    const bool failed = !asked && p.result.result != outcome::answered;
+    row.push_back(tells ? cell{p.result.reason, (failed ? shown(p.result.result) + ": " : "") + p.result.reason} : cell());
     out.rows.push_back(std::move(row));
   }
   return out;

@@ -147,7 +147,7 @@ TEST_CASE("terms of layers that differ are means over what they keep") {
 TEST_CASE("the ratio is the product of the terms that differ") {
   for (const char* const engine : {"", "transformers", "llama.cpp", "vllm"}) {
     for (const char* const model : {"llama-3.1-8b", "gemma-2-9b-it", "deepseek-v3", "qwen3-next-80b-a3b"}) {
-      for (const std::uint64_t n : {1, 1000, 8192}) {
+      for (const std::uint64_t n : {1U, 1000U, 8192U}) {
         CAPTURE(engine, model, n);
         const cache_difference d = difference_of(compared(model, asked(engine, n, 3)), compared("llama-3.1-8b", asked("", 5000)));
         CHECK(std::fabs(product_of(d) / d.ratio - 1) < 1e-12);
@@ -199,6 +199,30 @@ TEST_CASE("a cache of states alone has no terms of positions") {
   CHECK(c.differences[0].only_bytes);
   CHECK(detail::words(c, c.differences[0]).find("the former keeps states alone") != std::string::npos);
   CHECK(to_csv(c).find("mamba,none,") != std::string::npos);
+}
+
+TEST_CASE("a plan whose bare tensors are unknown stays, and says so") {
+  const auto located = config::located_config{
+      config::parse_document(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","num_hidden_layers":2,)"
+                             R"("hidden_size":256,"num_attention_heads":4,"max_position_embeddings":4096,)"
+                             R"("intermediate_size":512,"vocab_size":1000})", "silent"), {}, ""};
+  plan_question q = asked("vllm", 100);
+  q.settings = {{"kv_cache_dtype", "fp8_e5m2"}};
+  const compared_plan known = count_plan(located, q, try_plan("fp8", "silent", [&] { return make_plan(located, q); }));
+  CAPTURE(known.result.reason);
+  REQUIRE(known.counts);
+  CHECK(known.value(5) == 1);
+  plan_question bare = asked("", 100);
+  bare.types = {q8_0, q4_0};
+  const comparison c = compare({count_plan(located, bare, try_plan("bare", "silent", [&] { return make_plan(located, bare); }))});
+  CHECK(to_csv(c).find("\nbare,none,q8_0,q4_0,") != std::string::npos);
+  config::located_config other = located;
+  other.config.root["model_type"] = "unheard_of";
+  const compared_plan unknown = count_plan(other, q, try_plan("fp8", "silent", [&] { return make_plan(located, q); }));
+  CHECK_FALSE(unknown.counts);
+  CHECK(unknown.result.result == outcome::answered);
+  CHECK(unknown.result.reason.find("no terms: ") == 0);
+  CHECK(to_table(compare({unknown})).find("  no terms: ") != std::string::npos);
 }
 
 TEST_CASE("a comparison in its forms") {

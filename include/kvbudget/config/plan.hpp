@@ -193,8 +193,11 @@ struct assessed {
     if (types.k || at == e.settings.end() || !at->is_string()) continue;
     types.k = find_storage_type(at->get_ref<const std::string&>());
   }
-  const auto v = e.settings.find("type_v");
-  if (!types.v && v != e.settings.end() && v->is_string()) types.v = find_storage_type(v->get_ref<const std::string&>());
+  for (const char* const name : {"type_v", "v_dtype"}) {
+    const auto at = e.settings.find(name);
+    if (types.v || at == e.settings.end() || !at->is_string()) continue;
+    types.v = find_storage_type(at->get_ref<const std::string&>());
+  }
   if (!types.v) types.v = types.k;
   return types;
 }
