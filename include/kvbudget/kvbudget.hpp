@@ -8,5 +8,6 @@
 #include <kvbudget/core.hpp>
 #include <kvbudget/model.hpp>
 #include <kvbudget/plan.hpp>
+#include <kvbudget/plot.hpp>
 #include <kvbudget/report.hpp>
 #include <kvbudget/spelling.hpp>
