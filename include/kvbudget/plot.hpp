@@ -220,7 +220,8 @@ inline void decimal_ticks(axis& a, int most, bool whole, bool round_up) {
 /// Ticks for positions: in powers of two where all of them are so, which they are up to 2^50.
 [[nodiscard]] inline axis x_axis(const std::vector<double>& values, plot_scale scale, double width, double text_size) {
   axis a;
-  if (!values.empty()) a.low = *std::min_element(values.begin(), values.end()), a.high = *std::max_element(values.begin(), values.end());
+  const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+  if (!values.empty()) a.low = *lowest, a.high = *highest;
   const auto all = [&](auto test) { return std::all_of(values.begin(), values.end(), test); };
   const bool whole = all([](double v) { return std::floor(v) == v; });
   const bool binary_values = a.high >= 8 && a.high <= 0x1p50 && all([](double v) {

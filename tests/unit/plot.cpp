@@ -16,7 +16,9 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 bool is_xml_text(const std::string& s) {
   for (std::size_t i = 0; i < s.size();) {
     const auto at = [&](std::size_t k) { return i + k < s.size() ? static_cast<unsigned char>(s[i + k]) : 0U; };
-    const auto tail = [&](std::size_t k, unsigned low = 0x80, unsigned high = 0xBF) { return at(k) >= low && at(k) <= high; };
+    const auto tail = [&](std::size_t k, unsigned low = 0x80, unsigned high = 0xBF) {
+      return at(k) >= low && at(k) <= high;
+    };
     const unsigned c = at(0);
     if (c == '\n' || (c >= 0x20 && c < 0x7F)) i += 1;
     else if (c >= 0xC2 && c <= 0xDF && tail(1)) i += 2;
@@ -138,8 +140,9 @@ void check_sound(const plot& p) {
 
 TEST_CASE("the checker of this file finds what is wrong") {
   CHECK(problem_of("<a>x &amp; y</a>\n") == "");
-  for (const char* bad : {"<a>", "<a></b>", "<a/><b/>", "<a x=1/>", "<a>&nbsp;</a>", "<a>&</a>", "<a x=\"<\"/>", "x<a/>", "<a>\x01</a>",
-                          "<a>\xFF</a>", "<a>\xC0\x80</a>", "<a>\xED\xA0\x80</a>", "<a>\xEF\xBF\xBF</a>", "<a x=\"\" x=\"\"/>", ""}) {
+  for (const char* bad :
+       {"<a>", "<a></b>", "<a/><b/>", "<a x=1/>", "<a>&nbsp;</a>", "<a>&</a>", "<a x=\"<\"/>", "x<a/>", "<a>\x01</a>",
+        "<a>\xFF</a>", "<a>\xC0\x80</a>", "<a>\xED\xA0\x80</a>", "<a>\xEF\xBF\xBF</a>", "<a x=\"\" x=\"\"/>", ""}) {
     CAPTURE(bad);
     CHECK(problem_of(bad) != "");
   }
@@ -215,8 +218,9 @@ TEST_CASE("any bytes in names give well-formed XML") {
   check_sound(p);
   for (int first = 0; first < 256; ++first) {  // every pair of bytes at the end, and within
     for (int second = 0x70; second < 256; second += 5) {
-      std::string pair{static_cast<char>(first), static_cast<char>(second)};
-      if (!is_xml_text(detail::svg::escaped(pair)) || !is_xml_text(detail::svg::escaped(pair + "\x80\x80|"))) FAIL(first << " " << second);
+      const std::string pair{static_cast<char>(first), static_cast<char>(second)};
+      const std::string longer = pair + "\x80\x80|";
+      if (!is_xml_text(detail::svg::escaped(pair)) || !is_xml_text(detail::svg::escaped(longer))) FAIL(first << " " << second);
     }
   }
 }
