@@ -18,7 +18,7 @@ struct device_share {
   std::string name;
   device_budget budget;
   checked_count cache_bytes = 0U;  ///< what the workload takes there
-  bool fits = true;
+  bool fits = true;                ///< that does, and all that it takes on the way there
 
   /// What is left beside everything; 0 when it does not fit.
   [[nodiscard]] std::uint64_t headroom() const {
@@ -39,26 +39,31 @@ struct capacity {
 
   /// Left for the cache on the tightest device.
   [[nodiscard]] bytes available_for_cache() const { return devices[tightest].budget.available_for_cache(); }
+  /// No device is too small for its weights and overhead.
+  [[nodiscard]] bool holds_weights() const {
+    return std::all_of(devices.begin(), devices.end(), [](const device_share& d) { return d.budget.holds(0U); });
+  }
 };
 
 namespace detail {
 
-[[nodiscard]] inline std::size_t find_tightest(const std::vector<device_share>& devices) {
-  const auto excess = [](const device_share& d) {
-    const checked_count used = d.budget.used(d.cache_bytes);
-    return used.valid() ? used.value() - std::min(used.value(), d.budget.usable().count()) : ~std::uint64_t{0};
+/// Of the devices that cannot hold their weights, else of those that cannot hold the cache, the one with the most too
+/// much; else the one with the least left.
+[[nodiscard]] inline std::size_t find_tightest(const capacity& c) {
+  const bool weights = c.holds_weights();
+  const auto excess = [&](const device_share& d) -> std::uint64_t {
+    if (!weights && d.budget.holds(0U)) return 0;
+    const checked_count used = d.budget.used(weights ? d.cache_bytes : checked_count(0U));
+    if (!used.valid()) return ~std::uint64_t{0};
+    return used.value() - std::min(used.value(), d.budget.usable().count());
   };
   std::size_t tightest = 0;
-  for (std::size_t i = 1; i < devices.size(); ++i) {
-    const device_share& a = devices[i];
-    const device_share& b = devices[tightest];
-    if (excess(a) > excess(b) || (a.fits && b.fits && a.headroom() < b.headroom())) tightest = i;
+  for (std::size_t i = 1; i < c.devices.size(); ++i) {
+    const device_share& a = c.devices[i];
+    const device_share& b = c.devices[tightest];
+    if (excess(a) > excess(b) || (!a.fits && b.fits) || (a.fits && b.fits && a.headroom() < b.headroom())) tightest = i;
   }
   return tightest;
-}
-
-[[nodiscard]] inline bool alone_too_large(const capacity& c) {
-  return std::any_of(c.devices.begin(), c.devices.end(), [](const device_share& d) { return !d.budget.holds(0U); });
 }
 
 /// How many sequences of the lengths, one after the other and again from the first, the devices hold: the largest n for
@@ -111,7 +116,7 @@ namespace detail {
   const auto add = [&](std::string name, const device_budget& budget, const device_cache* cache) {
     device_share share{std::move(name), budget, 0U, true};
     if (cache != nullptr && (w || e.own_capacity)) share.cache_bytes = cache->bytes;
-    share.fits = share.budget.holds(share.cache_bytes);
+    share.fits = share.budget.holds(cache != nullptr && w ? larger(share.cache_bytes, cache->peak) : share.cache_bytes);
     result.fits = result.fits && share.fits;
     result.devices.push_back(std::move(share));
     if (cache != nullptr) caches.push_back(cache);
@@ -123,24 +128,27 @@ namespace detail {
     else if (host) add(d.name, *host, &d);
   }
   const std::size_t count = result.devices.size();
-  result.tightest = detail::find_tightest(result.devices);
-  const bool alone = detail::alone_too_large(result);
-  const std::string on = count > 1 ? " on device " + result.devices[result.tightest].name : "";
-  if (alone) result.binding = "weights and overhead alone exceed the device" + on;
-  else if (!result.fits) result.binding = "the cache does not fit beside weights and overhead" + on;
+  result.tightest = detail::find_tightest(result);
+  const bool alone = !result.holds_weights();
+  const std::string device = count > 1 ? "device " + result.devices[result.tightest].name : "the device";
+  if (alone) result.binding = "weights and overhead alone exceed " + device;
+  else if (!result.fits) result.binding = "the cache does not fit beside weights and overhead on " + device;
   else if (!w) result.binding = "no workload was given";
-  else result.binding = count > 1 ? "nothing binds; the least is left" + on : "nothing binds";
+  else result.binding = count > 1 ? "nothing binds; the least is left on " + device : "nothing binds";
   if (e.own_capacity) {  // the engine sizes its pool by what is left, and decides itself
     const pool_capacity& own = *e.own_capacity;
-    result.fits = !alone && own.max_sequences >= (w ? w->sequences : 1);
-    if (!result.fits && !alone) result.binding = "the pool holds fewer requests of this length";
+    if (result.fits && own.max_sequences < (w ? w->sequences : 1)) {
+      result.fits = false;
+      result.binding = "the pool holds fewer requests of this length";
+    }
     result.max_length = limit{own.max_length, false, own.max_length == 0};
     result.max_sequences = limit{own.max_sequences, false, false};
     result.max_tokens = limit{own.max_tokens, false, false};
     if (w && !w->lengths.empty() && e.sequences_add_up) {
       result.max_sequences = detail::most_of_mix(w->lengths, {e.pool_use}, {own.bytes});
-      result.fits = !alone && result.max_sequences && result.max_sequences->value >= w->lengths.size();
-      if (!result.fits && !alone) result.binding = "the pool holds fewer requests of these lengths";
+      const bool holds = result.max_sequences && result.max_sequences->value >= w->lengths.size();
+      if (!holds && !alone) result.binding = "the pool holds fewer requests of these lengths";
+      result.fits = !alone && holds;
     }
     return result;
   }

@@ -21,7 +21,7 @@ namespace kvbudget::config {
 /// Puts what was said otherwise under the engine's own name. Throws usage_error where that is set to something else.
 inline void put_option(json& options, const std::string& name, const json& value, const std::string& said_as) {
   if (options.contains(name) && !options[name].is_null() && !means_the_same(options[name], value)) {
-    throw usage_error({"", said_as, value.dump()}, "contradicts " + name + "=" + options[name].dump(), "one of the two");
+    throw usage_error({"", said_as, detail::shown(value)}, "contradicts " + name + "=" + detail::shown(options[name]), "one of the two");
   }
   options[name] = value;
 }
@@ -73,7 +73,11 @@ inline void apply_to_llama_cpp(json& options, const std::optional<workload>& w, 
   if (types.v) put_option(options, "type_v", name_of(*types.v), "v-dtype");
   if (!w) return;
   put_option(options, "n_seq_max", w->sequences, "sequences");
-  put_option(options, "n_ctx", (checked_count(longest_of(*w)) * w->sequences).value(), "prompt");
+  const checked_count n_ctx = checked_count(longest_of(*w)) * w->sequences;
+  if (n_ctx == checked_count(0U)) {
+    throw usage_error({"", "prompt", "0"}, "no position: n_ctx 0 is the model's own length in llama.cpp", "at least 1");
+  }
+  put_option(options, "n_ctx", n_ctx.value(), "prompt");
 }
 
 /// vLLM plans for max_model_len and reports how many such requests its pool holds.
@@ -117,6 +121,9 @@ inline void place_llama_cpp(json& options, const placement& where) {
   if (where.pipeline_parallel > 1) put_option(options, "devices", where.pipeline_parallel, "pipeline-parallel");
   if (!where.stage_layers.empty()) {
     std::vector<std::uint64_t> parts = where.stage_layers;
+    for (const std::uint64_t n : parts) {
+      if (n > max_layers) throw usage_error({"", "stage-layers", std::to_string(n)}, "too many layers", "at most 65536");
+    }
     ++parts.back();
     put_option(options, "tensor_split", parts, "stage-layers");
   }

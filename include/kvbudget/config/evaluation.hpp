@@ -63,7 +63,8 @@ struct pool_capacity {
 /// The cache on one device of a placement.
 struct device_cache {
   std::string name;          ///< "0", "1" … in the engine's order; "host" for the host's memory
-  std::uint64_t bytes = 0;   ///< of the workload
+  std::uint64_t bytes = 0;   ///< of the workload, when all is generated
+  std::uint64_t peak = 0;    ///< the most on the way there; differs where bytes shrink (a residual that is quantized)
   /// The most that any workload up to this one takes there: monotone in its length and its sequences, so that it can
   /// be inverted by search. Empty where the engine does not size its cache by a workload.
   std::function<checked_count(const workload&)> peak_bytes;

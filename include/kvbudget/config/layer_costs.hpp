@@ -37,39 +37,64 @@ void add_costs(evaluation& e, const transformers::cached_model& m, const Policy&
     return under(kvbudget::context_parallel<Policy>{policy, where.context_parallel, context_rank});
   };
 
-  std::vector<footprint> by_layer(m.layers.layers().size(), footprint{0U, 0U, 0U});
   std::vector<std::vector<std::function<checked_count(const workload&)>>> curves;
   checked_count total = 0U;
-  for (device_part& part : parts_of(m.layers, m.num_layers, where)) {
+  // Ranks with the same layers, sequences and positions are costed once.
+  struct costed {
+    const device_part* part;
+    std::uint64_t sequences;
+    std::vector<footprint> costs;
+    std::uint64_t times;
+  };
+  std::vector<costed> different;
+  const std::vector<device_part> parts = parts_of(m.layers, m.num_layers, where);
+  for (const device_part& part : parts) {
     if (part.device >= e.devices.size()) {
       e.devices.resize(part.device + 1);
       curves.resize(part.device + 1);
     }
     const workload mine = part.share_of(w);
-    std::vector<footprint> costs;
-    checked_count bytes_here = e.devices[part.device].bytes;
-    for (std::size_t i = 0; i < part.layers.kinds().size(); ++i) {
-      const cache_layer& kind = part.layers.kinds()[i];
-      costs.push_back(cost_of(kind, mine, part.context_rank));
-      if (where.context_parallel > 1 && costs[i].total().reason() == failure::unsupported_layer) {
-        throw usage_error({"", "context-parallel", std::to_string(where.context_parallel)},
-                          "no rule for layers of kind " + kind.kind, "full attention or latents");
+    auto known = different.end();
+    if (w.lengths.empty()) {
+      known = std::find_if(different.begin(), different.end(), [&](const costed& c) {
+        return c.part->layers == part.layers && c.sequences == mine.sequences && c.part->context_rank == part.context_rank;
+      });
+    }
+    if (known == different.end()) {
+      costed c{&part, mine.sequences, {}, 0};
+      for (const cache_layer& kind : part.layers->layers.kinds()) {
+        c.costs.push_back(cost_of(kind, mine, part.context_rank));
+        if (where.context_parallel > 1 && c.costs.back().total().reason() == failure::unsupported_layer) {
+          throw usage_error({"", "context-parallel", std::to_string(where.context_parallel)},
+                            "no rule for layers of kind " + kind.kind, "full attention or latents");
+        }
       }
-      const checked_count all = costs[i].total() * part.layers.count(i);
-      e.pools.push_back(pool_bytes{kind.kind, static_cast<std::uint32_t>(part.device), costs[i].total().value(),
-                                   part.layers.count(i), all.value()});
+      known = different.insert(different.end(), std::move(c));
+    }
+    ++known->times;
+    checked_count bytes_here = e.devices[part.device].bytes;
+    const model& layers = part.layers->layers;
+    for (std::size_t i = 0; i < layers.kinds().size(); ++i) {
+      const checked_count one = known->costs[i].total();
+      const checked_count all = one * layers.count(i);
+      e.pools.push_back(pool_bytes{layers.kinds()[i].kind, static_cast<std::uint32_t>(part.device), one.value(),
+                                   layers.count(i), all.value()});
       bytes_here += all;
+      total += all;
     }
-    for (std::size_t i = 0; i < part.source.size(); ++i) {
-      by_layer[part.source[i]] = by_layer[part.source[i]] + costs[part.layers.layers()[i].kind];
-    }
-    total += bytes_here.value() - e.devices[part.device].bytes;
     e.devices[part.device].bytes = bytes_here.value();
-    curves[part.device].push_back([part = std::move(part), policy, batch_of, ranks = where.context_parallel](const workload& asked) {
+    curves[part.device].push_back([part, policy, batch_of, ranks = where.context_parallel](const workload& asked) {
       const uniform_batch batch = batch_of(part.share_of(asked));
-      if (ranks == 1) return peak_total(part.layers, policy, batch);
-      return peak_total(part.layers, kvbudget::context_parallel<Policy>{policy, ranks, part.context_rank}, batch);
+      if (ranks == 1) return peak_total(part.layers->layers, policy, batch);
+      return peak_total(part.layers->layers, kvbudget::context_parallel<Policy>{policy, ranks, part.context_rank}, batch);
     });
+  }
+  std::vector<footprint> by_layer(m.layers.layers().size(), footprint{0U, 0U, 0U});
+  for (const costed& c : different) {
+    for (std::size_t i = 0; i < c.part->layers->source.size(); ++i) {
+      footprint& sum = by_layer[c.part->layers->source[i]];
+      sum = sum + c.costs[c.part->layers->layers.layers()[i].kind] * c.times;
+    }
   }
   e.total_bytes = total.value();
   e.layer_stages = static_cast<std::uint32_t>(where.pipeline_parallel);
@@ -88,11 +113,13 @@ void add_costs(evaluation& e, const transformers::cached_model& m, const Policy&
   }
   for (std::size_t i = 0; i < e.devices.size(); ++i) {
     e.devices[i].name = where.host_layers > 0 && i == where.devices() ? "host" : std::to_string(i);
-    e.devices[i].peak_bytes = [parts = std::move(curves[i])](const workload& asked) {
+    e.devices[i].peak_bytes = [curve = std::move(curves[i])](const workload& asked) {
       checked_count sum = 0U;
-      for (const auto& part : parts) sum += part(asked);
+      for (const auto& part : curve) sum += part(asked);
       return sum;
     };
+    device_cache& d = e.devices[i];
+    d.peak = w.lengths.empty() ? d.peak_bytes(w).value_or(d.bytes) : d.bytes;
   }
   for (std::size_t i = 0; i < by_layer.size(); ++i) {
     const std::string& kind = m.layers.kinds()[m.layers.layers()[i].kind].kind;

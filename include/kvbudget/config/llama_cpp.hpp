@@ -464,7 +464,8 @@ namespace detail {
   for (std::uint32_t i = 0; i <= p.cpu; ++i) {
     // Without GPUs the cache is in the memory that is budgeted; beside GPUs the host is a device of its own.
     const bool host = i == p.cpu && p.cpu > 0;
-    e.devices.push_back(config::device_cache{host ? "host" : std::to_string(i), p.bytes_per_device[i], detail::curve_of(h, s, i)});
+    const std::uint64_t here = p.bytes_per_device[i];
+    e.devices.push_back(config::device_cache{host ? "host" : std::to_string(i), here, here, detail::curve_of(h, s, i)});
   }
   settings weights = s;
   weights.offload_kqv = true;  // it moves the cache, not the layers

@@ -68,6 +68,17 @@ namespace detail {
   return result;
 }
 
+/// Bytes of the input embedding where the output head is a matrix of its own; else 0.
+[[nodiscard]] inline std::uint64_t embedding_beside_head(const model_weights& weights) {
+  std::uint64_t largest = 0;
+  bool has_head = false;
+  for (const weight_tensor& t : weights.tensors) {
+    if (is_output_head(t.name)) has_head = true;
+    else if (t.group == tensor_group::embedding && !t.layer) largest = std::max(largest, t.bytes);
+  }
+  return has_head ? largest : 0;
+}
+
 /// Routed experts of each layer, and how many of them a token uses; nothing for a dense model.
 struct expert_counts {
   std::uint64_t experts = 0;

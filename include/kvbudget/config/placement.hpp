@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,11 +36,16 @@ struct placement {
   static constexpr std::uint64_t max_devices = 4096;
 };
 
-/// The layers of one rank of one stage, and of which sequences and positions.
+/// The layers of one stage, as one rank keeps them.
+struct stage_part {
+  model layers;
+  std::vector<std::size_t> source;  ///< where each of them stands in the whole model
+};
+
+/// One rank of one stage, and its share of the sequences and positions.
 struct device_part {
   std::size_t device = 0;
-  model layers;
-  std::vector<std::size_t> source;   ///< where each of them stands in the whole model
+  std::shared_ptr<const stage_part> layers;
   std::uint64_t replica = 0;         ///< which share of the sequences
   std::uint64_t replicas = 1;
   std::uint64_t context_rank = 0;
@@ -105,36 +111,42 @@ namespace detail {
                         " does not divide among the ranks", "a number that divides its K/V heads, or a multiple of them");
     }
   }
+  std::vector<std::shared_ptr<const stage_part>> here, on_host;  // by stage
+  std::uint64_t first = 0;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const std::uint64_t end = first + stages[stage];
+    stage_part device_layers, host_layers;
+    for (std::size_t i = 0; i < whole.layers().size(); ++i) {
+      const auto& placed = whole.layers()[i];
+      const std::uint64_t layer = placed.layer < 0 ? 0 : static_cast<std::uint64_t>(placed.layer);
+      // What stands after the last layer (a draft module) stays with the last stage.
+      if (layer < first || (layer >= end && stage + 1 != stages.size())) continue;
+      stage_part& part = layer < p.host_layers ? host_layers : device_layers;
+      part.layers.add(placed.layer, kinds[placed.kind]);
+      part.source.push_back(i);
+    }
+    here.push_back(std::make_shared<const stage_part>(std::move(device_layers)));
+    on_host.push_back(std::make_shared<const stage_part>(std::move(host_layers)));
+    first = end;
+  }
   std::vector<device_part> parts;
+  device_part part;
+  part.replicas = p.data_parallel * (p.attention_data_parallel ? p.tensor_parallel : 1);
   std::size_t device = 0;
   for (std::uint64_t replica = 0; replica < p.data_parallel; ++replica) {
-    std::uint64_t first = 0;
-    for (std::uint64_t stage = 0; stage < p.pipeline_parallel; ++stage) {
-      const std::uint64_t end = first + stages[stage];
-      for (std::uint64_t c = 0; c < p.context_parallel; ++c) {
+    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+      for (part.context_rank = 0; part.context_rank < p.context_parallel; ++part.context_rank) {
         for (std::uint64_t rank = 0; rank < p.tensor_parallel; ++rank, ++device) {
-          device_part here;
-          here.device = device;
-          here.context_rank = c;
-          here.replicas = p.data_parallel * (p.attention_data_parallel ? p.tensor_parallel : 1);
-          here.replica = p.attention_data_parallel ? replica * p.tensor_parallel + rank : replica;
-          device_part there = here;
-          there.device = host;
-          for (std::size_t i = 0; i < whole.layers().size(); ++i) {
-            const auto& placed = whole.layers()[i];
-            const std::uint64_t layer = placed.layer < 0 ? 0 : static_cast<std::uint64_t>(placed.layer);
-            // What stands after the last layer (a draft module) stays with the last stage.
-            const bool last = stage + 1 == p.pipeline_parallel;
-            if (layer < first || (layer >= end && !last)) continue;
-            device_part& part = layer < p.host_layers ? there : here;
-            part.layers.add(placed.layer, kinds[placed.kind]);
-            part.source.push_back(i);
-          }
-          parts.push_back(std::move(here));
-          if (!there.source.empty()) parts.push_back(std::move(there));
+          part.replica = p.attention_data_parallel ? replica * p.tensor_parallel + rank : replica;
+          part.device = device;
+          part.layers = here[stage];
+          parts.push_back(part);
+          if (on_host[stage]->source.empty()) continue;
+          part.device = host;
+          part.layers = on_host[stage];
+          parts.push_back(part);
         }
       }
-      first = end;
     }
   }
   return parts;

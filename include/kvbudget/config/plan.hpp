@@ -53,16 +53,25 @@ namespace detail {
   const std::uint64_t replicas = q.where.data_parallel;
   if (q.engine != "vllm" || replicas == 1) return evaluate(located, q, work, devices);
   const std::size_t ranks = q.where.devices() / replicas;
+  const bool by_device = devices.size() == ranks * replicas;
   plan_question one = q;
   one.where.data_parallel = 1;
-  config::evaluation all;
+  config::evaluation all, last;
+  std::vector<device_budget> of_last;
+  std::vector<std::uint64_t> room;
+  const auto equal = [](const device_budget& x, const device_budget& y) { return x.available_for_cache() == y.available_for_cache(); };
   for (std::uint64_t r = 0; r < replicas; ++r) {
     std::vector<device_budget> own = devices;
-    if (devices.size() == ranks * replicas) {
+    if (by_device) {
       const auto from = devices.begin() + static_cast<std::ptrdiff_t>(r * ranks);
       own.assign(from, from + static_cast<std::ptrdiff_t>(ranks));
     }
-    config::evaluation e = evaluate(located, one, work, own);
+    if (r == 0 || !std::equal(own.begin(), own.end(), of_last.begin(), of_last.end(), equal)) {
+      last = evaluate(located, one, work, own);
+      of_last = own;
+    }
+    config::evaluation e = last;
+    if (e.own_capacity) room.push_back(e.own_capacity->max_sequences);
     if (r == 0) {
       all = std::move(e);
       continue;
@@ -84,16 +93,36 @@ namespace detail {
       all.own_capacity.reset();
       continue;
     }
-    all.pool_use = nullptr;  // the requests of a prefix would have to be sent to the same replica
-    all.common_bytes = nullptr;
-    all.sequences_add_up = false;
     config::pool_capacity& sum = *all.own_capacity;
     sum.max_length = std::min(sum.max_length, e.own_capacity->max_length);
-    sum.max_sequences = (checked_count(sum.max_sequences) + e.own_capacity->max_sequences).value();
     sum.max_tokens = (checked_count(sum.max_tokens) + e.own_capacity->max_tokens).value();
+  }
+  // The requests of a prefix would have to be sent to the same replica.
+  all.pool_use = nullptr;
+  all.common_bytes = nullptr;
+  all.sequences_add_up = false;
+  if (all.own_capacity) {
+    all.own_capacity->max_sequences = largest_that_fits([&](std::uint64_t n) {
+      for (std::size_t r = 0; r < room.size(); ++r) {
+        if (equal_part(n, replicas, r) > room[r]) return false;
+      }
+      return true;
+    }).value;
   }
   all.notes.push_back("figures of the engine are those of the first of " + std::to_string(replicas) + " replicas");
   return all;
+}
+
+/// What is known of the devices when the engine does not run.
+[[nodiscard]] inline config::capacity budget_of_refused(const config::evaluation& e, const std::vector<device_budget>& devices) {
+  config::capacity c;
+  c.fits = false;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    c.devices.push_back({std::to_string(i), devices[i], 0U, devices[i].holds(0U)});
+  }
+  c.tightest = config::detail::find_tightest(c);
+  c.binding = e.refusal;
+  return c;
 }
 
 /// The answer to one workload, and whether it fits.
@@ -107,16 +136,20 @@ struct assessed {
   const std::vector<device_budget> devices = with_neighbours(q.devices, q.neighbours);
   assessed result{evaluate_replicas(located, q, work, devices), std::nullopt};
   config::evaluation& e = result.answer;
-  if (!e.refusal.empty()) return result;
+  if (!e.refusal.empty()) {
+    if (!devices.empty()) result.budget = budget_of_refused(e, devices);
+    return result;
+  }
   if (!observed.empty()) {
+    if (!work) throw usage_error({"", "observed", "cache"}, "no workload that was observed", "a prompt and a generation as well");
     if (observed.size() != std::max<std::size_t>(e.devices.size(), 1)) {
       throw usage_error({"", "observed", std::to_string(observed.size())}, "not one figure for each device of the plan",
                         std::to_string(e.devices.size()) + " sizes");
     }
-    if (e.devices.empty()) e.devices.push_back(config::device_cache{"0", 0, {}});
+    if (e.devices.empty()) e.devices.push_back(config::device_cache{"0", 0, 0, {}});
     checked_count total = 0U;
     for (std::size_t i = 0; i < observed.size(); ++i) {
-      e.devices[i].bytes = observed[i].count();
+      e.devices[i].bytes = e.devices[i].peak = observed[i].count();
       total += observed[i].count();
     }
     e.total_bytes = total.value();
@@ -133,7 +166,12 @@ struct assessed {
     a.name = c.name;
     a.work = c.work;
     if (c.work) {
-      const assessed one = assess_workload(located, q, c.work, c.observed);
+      assessed one;
+      try {
+        one = assess_workload(located, q, c.work, c.observed);
+      } catch (const size_error& problem) {
+        one.answer.refusal = problem.what();
+      }
       a.rests_on = c.observed.empty() ? basis::computed : basis::observed;
       const config::evaluation& e = one.answer;
       if (e.refusal.empty()) a.cache_bytes = e.pool_use && c.observed.empty() ? e.pool_use(*c.work).value() : e.total_bytes;
@@ -202,20 +240,26 @@ struct assessed {
   return types;
 }
 
-/// Bytes of routed experts that a step of one token leaves alone: 0 in a dense model; nothing where it is not known
-/// which device holds how much of them.
-[[nodiscard]] inline std::optional<std::uint64_t> experts_not_read(const config::located_config& located, const plan_question& q) {
+/// Bytes of weights that a step leaves alone: routed experts that one token does not need, and of the embedding all but a
+/// few rows, where a head of its own is read. 0 where only the size is known. Nothing where it is not known which device
+/// holds how much of the experts.
+[[nodiscard]] inline std::optional<std::uint64_t> weights_not_read(const config::located_config& located, const plan_question& q) {
   const auto counts = config::find_experts(located.config);
-  if (!counts || (q.files && q.files->bytes_of(tensor_group::experts) == 0)) return 0;
-  if (!q.files || counts->per_token == 0 || counts->per_token > counts->experts || q.devices.size() != 1) return std::nullopt;
-  return (checked_count(q.files->bytes_of(tensor_group::experts)) / counts->experts * (counts->experts - counts->per_token)).value();
+  checked_count rest = 0U;
+  if (counts && !(q.files && q.files->bytes_of(tensor_group::experts) == 0)) {
+    if (!q.files || counts->per_token == 0 || counts->per_token > counts->experts || q.where.devices() != 1) return std::nullopt;
+    rest += checked_count(q.files->bytes_of(tensor_group::experts)) / counts->experts * (counts->experts - counts->per_token);
+  }
+  if (q.files && q.where.devices() == 1) rest += config::embedding_beside_head(*q.files);
+  return rest.value();
 }
 
 [[nodiscard]] inline std::optional<movement_answer> answer_movement(const config::located_config& located, config::evaluation& e,
-                                                                    const plan_question& q) {
+                                                                    const plan_question& q, const std::vector<bytes>& weights) {
   if (!q.transfer_bandwidth && !q.memory_bandwidth) return std::nullopt;
   if (!q.work || !q.work->lengths.empty() || q.work->sequences == 0) {
-    throw usage_error({"", "bandwidth", ""}, "no sequences of one shape", "a prompt and a generation as well");
+    throw usage_error({"", q.transfer_bandwidth ? "transfer-bandwidth" : "memory-bandwidth", ""}, "no sequences of one shape",
+                      "a prompt and a generation as well");
   }
   for (const auto& [size, name] : {std::pair{q.transfer_bandwidth, "transfer-bandwidth"}, std::pair{q.memory_bandwidth, "memory-bandwidth"}}) {
     if (size && *size == bytes()) throw usage_error({"", name, "0"}, "nothing ever arrives", "bytes a second, such as 25GB");
@@ -226,64 +270,122 @@ struct assessed {
   a.token_computations_without_cache = token_computations(each, false).value();
   config::workload one = *q.work;
   one.sequences = 1;
-  plan_question alone = q;
-  alone.where = {};  // what several ranks keep is moved once
-  a.sequence_bytes = e.pool_use ? e.pool_use(one).value() : evaluate(located, alone, one, {}).total_bytes;
+  if (e.pool_use) {
+    a.sequence_bytes = e.pool_use(one).value();
+  } else if (q.engine.empty()) {
+    plan_question alone = q;
+    alone.where = {};  // what several ranks keep is moved once
+    a.sequence_bytes = evaluate(located, alone, one, {}).total_bytes;
+  } else {
+    checked_count sum = 0U;
+    for (const config::device_cache& d : e.devices) sum += d.peak_bytes ? d.peak_bytes(one) : checked_count(0U);
+    a.sequence_bytes = sum.value();
+  }
   if (q.transfer_bandwidth) {
     a.transfer_seconds = static_cast<double>(a.sequence_bytes) / static_cast<double>(q.transfer_bandwidth->count());
   }
   if (!q.memory_bandwidth) return a;
+  const auto unknown = [&](const std::string& why) {
+    e.notes.push_back("bytes read per step are unknown" + why);
+    return a;
+  };
+  if (q.weights == basis::untested) return unknown(" without the weights");
+  const std::optional<std::uint64_t> rest = weights_not_read(located, q);
+  if (!rest) return unknown(": they depend on where the chosen experts are");
 
+  // Every device reads its weights and the stored positions of its layers and sequences; the engine's padding is not read.
   plan_question bare = q;
   bare.engine.clear();
   bare.settings = config::json::object();
   bare.types = types_in_force(e, q);
-  std::vector<std::uint64_t> read;  // by device
+  if (q.where.host_layers == 0 && q.where.pipeline_parallel > 1) {
+    bare.where.stage_layers.assign(q.where.pipeline_parallel, 0);
+    for (const std::uint32_t stage : e.stage_of_layer) {
+      if (stage >= q.where.pipeline_parallel) return unknown(" with layers on the host");
+      ++bare.where.stage_layers[stage];
+    }
+  }
+  std::vector<config::device_cache> caches;
   try {
-    for (const config::device_cache& d : evaluate(located, bare, q.work, {}).devices) read.push_back(d.bytes);
+    caches = evaluate(located, bare, q.work, {}).devices;
   } catch (const input_error& problem) {
-    e.notes.push_back(std::string("bytes read per step are unknown: ") + problem.what());
-    return a;
+    return unknown(std::string(": ") + problem.what());
   }
-  if (q.weights == basis::untested) {
-    e.notes.push_back("bytes read per step are unknown without the weights");
-    return a;
-  }
-  const std::optional<std::uint64_t> rest = experts_not_read(located, q);
-  if (!rest) {
-    e.notes.push_back("bytes read per step are unknown: they depend on where the chosen experts are");
-    return a;
-  }
+  const std::size_t devices = q.where.devices();
+  const std::size_t of_replica = devices / q.where.data_parallel;
   checked_count all = 0U;
-  checked_count longest = 0U;  // one stage after the other; the ranks of a stage at once
-  const std::uint64_t ranks = q.where.tensor_parallel * q.where.context_parallel;
-  const std::uint64_t stages = q.where.pipeline_parallel;
-  for (std::uint64_t stage = 0; stage < stages; ++stage) {
-    std::uint64_t slowest = 0;
-    for (std::uint64_t rank = 0; rank < ranks; ++rank) {
-      const std::size_t i = stage * ranks + rank;
-      const std::uint64_t weights = q.devices.empty() ? 0 : q.devices[q.devices.size() == 1 ? 0 : i].weights.count();
-      const checked_count here = checked_count(weights) - *rest + (i < read.size() ? read[i] : 0);
+  double per_second = 0;
+  for (std::size_t first = 0; first < devices; first += of_replica) {
+    std::uint64_t slowest = 0;  // no device can be faster than its own reading, however the stages overlap
+    for (std::size_t i = first; i < first + of_replica; ++i) {
+      const bytes own = !weights.empty() ? weights[i] : q.devices.empty() ? bytes() : q.devices[q.devices.size() == 1 ? 0 : i].weights;
+      const checked_count here = checked_count(own.count()) - *rest + (i < caches.size() ? caches[i].bytes : 0);
       slowest = std::max(slowest, here.value());
       all += here;
     }
-    longest += slowest;
+    const auto sequences = static_cast<double>(equal_part(q.work->sequences, q.where.data_parallel, first / of_replica));
+    if (slowest > 0) per_second += sequences * static_cast<double>(q.memory_bandwidth->count()) / static_cast<double>(slowest);
   }
   a.read_bytes_per_step = all.value();
-  const auto sequences = static_cast<double>(equal_part(q.work->sequences, q.where.data_parallel, 0));
-  if (longest.value() > 0) {
-    a.max_tokens_per_second = sequences * static_cast<double>(q.where.data_parallel) *
-                              static_cast<double>(q.memory_bandwidth->count()) / static_cast<double>(longest.value());
-  }
+  if (per_second > 0) a.max_tokens_per_second = per_second;
+  if (!q.files) e.notes.push_back("the weights are taken to be read whole at every step");
   return a;
 }
 
-/// The weights of the files on each device, as the engine places its layers.
-inline void put_weights_of_files(const config::located_config& located, plan_question& q) {
+/// What the engine's own options say of the placement holds for the weights as well.
+[[nodiscard]] inline config::placement placement_in_force(const plan_question& q) {
+  config::placement where = q.where;
+  const auto take = [&](const char* name, std::uint64_t& to) {
+    const auto at = q.settings.find(name);
+    if (to == 1 && at != q.settings.end() && at->is_number_unsigned() && *at >= 1 && *at <= 1024) to = at->get<std::uint64_t>();
+  };
+  if (q.engine == "vllm") {
+    take("tensor_parallel_size", where.tensor_parallel);
+    take("pipeline_parallel_size", where.pipeline_parallel);
+  } else if (q.engine == "transformers") {
+    take("pipeline_stages", where.pipeline_parallel);
+  } else if (q.engine == "llama.cpp") {
+    take("devices", where.pipeline_parallel);
+  }
+  return where;
+}
+
+/// Weights on each device, and on the host behind them, as the engine places its layers. Empty when they are in
+/// `q.devices` already. Sets what the figure rests on.
+[[nodiscard]] inline std::vector<bytes> weights_of_devices(const config::located_config& located, plan_question& q) {
+  if (!q.files && q.weight_sizes.empty()) return {};
   plan_question one = q;
   one.where.data_parallel = 1;
   const config::evaluation e = evaluate(located, one, q.work, {});
-  const std::vector<bytes> placed = config::place_weights(*q.files, e, q.where);
+  if (q.files) {
+    q.weights = q.where.tensor_parallel > 1 ? basis::estimated : basis::computed;
+    return config::place_weights(*q.files, e, q.where);
+  }
+  const std::size_t devices = q.where.devices();
+  std::vector<bytes> sizes = q.weight_sizes;
+  if (sizes.size() == 1) {
+    const bool on_host = std::find(e.stage_of_layer.begin(), e.stage_of_layer.end(), e.layer_stages) != e.stage_of_layer.end();
+    if (q.where.pipeline_parallel > 1 || on_host) {
+      throw usage_error({"", "weights", ""}, "one size does not say what each device holds",
+                        "one size for each, the host's last, or the files");
+    }
+    if (q.where.tensor_parallel > 1) {
+      sizes[0] = bytes(div_ceil(sizes[0].count(), q.where.tensor_parallel));
+      q.weights = basis::estimated;
+    }
+    sizes.resize(devices, sizes[0]);
+  }
+  if (sizes.size() == devices) sizes.push_back(bytes());
+  if (sizes.size() != devices + 1) {
+    throw usage_error({"", "weights", std::to_string(q.weight_sizes.size())}, "not one size for each device",
+                      std::to_string(devices) + " sizes, or one more for the host");
+  }
+  return sizes;
+}
+
+/// Puts them into the budgets.
+inline void put_weights(const std::vector<bytes>& placed, plan_question& q) {
+  if (placed.empty() || q.devices.empty()) return;
   const std::size_t devices = placed.size() - 1;
   if (q.devices.size() == 1) q.devices.resize(devices, q.devices.front());
   if (q.devices.size() != devices) {
@@ -292,18 +394,36 @@ inline void put_weights_of_files(const config::located_config& located, plan_que
   }
   for (std::size_t i = 0; i < devices; ++i) q.devices[i].weights = placed[i];
   if (q.host) q.host->weights = placed.back();
-  q.weights = q.where.tensor_parallel > 1 ? basis::estimated : basis::computed;
+}
+
+/// llama.cpp places layers by its own rule, and takes any proportions.
+inline void check_stages(const config::evaluation& e, const plan_question& q) {
+  if (q.engine != "llama.cpp" || q.where.stage_layers.empty()) return;
+  std::vector<std::uint64_t> placed(q.where.stage_layers.size() + 1, 0);
+  for (const std::uint32_t stage : e.stage_of_layer) ++placed[std::min<std::size_t>(stage, placed.size() - 1)];
+  placed.pop_back();
+  if (placed == q.where.stage_layers) return;
+  std::string text;
+  for (const std::uint64_t n : placed) text += (text.empty() ? "" : ",") + std::to_string(n);
+  throw usage_error({"", "stage-layers", ""}, "llama.cpp would place " + text + " layers",
+                    "numbers that add up to " + std::to_string(e.stage_of_layer.size()));
 }
 
 }  // namespace detail
 
 /// Answers a question. Throws config_error, usage_error, engine_refusal; raises size_error.
 [[nodiscard]] inline plan_report make_plan(const config::located_config& located, plan_question q) {
+  q.where = detail::placement_in_force(q);
+  if (q.engine == "llama.cpp" && !q.devices.empty() && !q.settings.contains("devices")) {
+    q.settings["devices"] = q.where.pipeline_parallel;  // a device was named, so there is one
+  }
+  const std::vector<bytes> weights = detail::weights_of_devices(located, q);
+  detail::put_weights(weights, q);
   plan_report r;
-  if (q.files && !q.devices.empty()) detail::put_weights_of_files(located, q);
   detail::assessed now = detail::assess_workload(located, q, q.work, q.observed_cache);
   r.answer = std::move(now.answer);
   r.budget = std::move(now.budget);
+  detail::check_stages(r.answer, q);
   r.source = located.config.file;
   r.revision = located.revision;
   r.work = q.work;
@@ -313,8 +433,12 @@ inline void put_weights_of_files(const config::located_config& located, plan_que
   r.device_sources = q.device_sources;
   r.neighbours = q.neighbours;
   r.cases = detail::answer_cases(located, q);
-  if (r.answer.refusal.empty()) r.prefix = detail::answer_prefix(r.answer, q, r.budget);
-  if (r.answer.refusal.empty()) r.movement = detail::answer_movement(located, r.answer, q);
+  if (r.answer.refusal.empty()) {
+    r.prefix = detail::answer_prefix(r.answer, q, r.budget);
+    r.movement = detail::answer_movement(located, r.answer, q, weights);
+  }
+  r.files = std::move(q.files);
+  if (r.files) r.files->tensors.clear();
   return r;
 }
 

@@ -38,8 +38,10 @@ struct plan_question {
   std::optional<config::workload> work;
   config::placement where;
 
-  std::vector<device_budget> devices;                    ///< one for all, or one for each; the neighbours not included
-  std::optional<model_weights> files;                    ///< weights from files, in place of those of `devices`
+  std::vector<device_budget> devices;                    ///< one for all, or one for each; without the neighbours
+  std::vector<bytes> weight_sizes;                       ///< one for all of the model, or one for each device, the host
+                                                         ///< last; in place of those of `devices`
+  std::optional<model_weights> files;                    ///< the same from files
   std::vector<std::string> device_sources;               ///< where a known device's capacity comes from
   std::optional<device_budget> host;
   basis weights = basis::untested;
@@ -85,6 +87,7 @@ struct case_answer {
 /// One plan: all that a report shows. Parts that were not asked for are absent.
 struct plan_report {
   config::evaluation answer;
+  std::optional<model_weights> files;  ///< of the weights, without the tensors
   std::string source;    ///< the file as the user named it
   std::string revision;  ///< of a model from the local cache, if known
   std::optional<config::workload> work;

@@ -544,7 +544,7 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     for (std::uint32_t rank = 0; rank < tp; ++rank) {
       e.pools.push_back(config::pool_bytes{sized ? "kv_cache_blocks" : "blocks_of_one_request", stage * tp + rank, unit,
                                            blocks, size});
-      e.devices.push_back(config::device_cache{std::to_string(stage * tp + rank), size, {}});
+      e.devices.push_back(config::device_cache{std::to_string(stage * tp + rank), size, size, {}});
     }
   }
   detail::set_curve(e, q, p);

@@ -48,7 +48,9 @@ struct request {
 [[nodiscard]] constexpr checked_count common_blocks(const cache_plan& p, const request& r, std::uint64_t prefix) noexcept {
   if (!p.resolved.enable_prefix_caching || p.cache_hit_alignment == 0) return 0U;
   const std::uint64_t length = (checked_count(r.prompt) + r.generation).value_or(0);
-  std::uint64_t reused = prefix < length ? prefix : length;
+  // The last token of a prompt is computed in any case (v1/core/kv_cache_manager.py:get_computed_blocks).
+  const std::uint64_t most = r.prompt > 0 ? r.prompt - 1 : 0;
+  std::uint64_t reused = prefix < most ? prefix : most;
   reused -= reused % p.cache_hit_alignment;
   checked_count sum = 0U;
   for (const group_family& family : p.groups.families) {
