@@ -9,6 +9,9 @@
 #include <kvbudget/config/locate.hpp>
 #include <kvbudget/config/plan.hpp>
 #include <kvbudget/core.hpp>
+#include <kvbudget/ledger/from_layers.hpp>
+#include <kvbudget/ledger/metrics.hpp>
+#include <kvbudget/ledger/vllm.hpp>
 #include <kvbudget/model.hpp>
 #include <kvbudget/plan.hpp>
 #include <kvbudget/plans.hpp>

@@ -1,0 +1,156 @@
+// Threads that admit, wait, extend, shrink, fork, share and cancel at random, while one looks on. Nothing may ever exceed
+// the budget, and exactly nothing may be left at the end.
+//
+//   ledger_storm [OPERATIONS [THREADS [SEED]]]
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "property/random.hpp"
+
+#include <kvbudget/ledger.hpp>
+
+namespace {
+
+using namespace kvbudget;
+
+constexpr tokens block_of_16(16U);
+constexpr std::array<ledger_pool, 3> pools{ledger_pool{"full", 400, bytes(96U), {{1, block_of_16, {}}}, 24U},
+                                           ledger_pool{"window", 260, bytes(64U), {{2, tokens(8U), tokens(21U)}}, {}},
+                                           ledger_pool{"state", 60, bytes(1000U), {{1, {}, {}}}, 4U}};
+
+template <class Policy>
+class storm {
+ public:
+  using books_type = ledger<Policy, 3>;
+  using lease = typename books_type::lease;
+
+  bool run(std::uint64_t operations, std::uint64_t threads, std::uint64_t seed) {
+    std::atomic<bool> over{false}, done{false};
+    const auto look = [&] {
+      for (const pool_snapshot& p : books_.snapshot().pools) {
+        if (p.reserved > p.capacity || p.resident > p.reserved || p.stored > p.resident_bytes() || p.high_water > p.capacity) {
+          over = true;
+        }
+      }
+    };
+    std::thread watch([&] {
+      while (!done) {
+        look();
+        std::this_thread::yield();
+      }
+    });
+    std::vector<std::thread> all;
+    for (std::uint64_t t = 0; t < threads; ++t) {
+      all.emplace_back([&, t] { work(testing::random(seed * 1000 + t), operations / threads); });
+    }
+    for (std::thread& t : all) t.join();
+    done = true;
+    watch.join();
+    look();
+    const auto end = books_.snapshot();
+    bool empty = end.sequences == 0 && end.shared_runs == 0 && end.waiting == 0;
+    for (const pool_snapshot& p : end.pools) empty = empty && p.reserved == 0 && p.resident == 0 && p.stored == bytes();
+    std::printf("%llu admitted, %llu stalled, %llu found no room, %llu did not overtake, %llu too late, %llu cancelled\n",
+                count(end.admitted), count(end.stalled), rejected(end, rejection::no_room), rejected(end, rejection::others_wait),
+                rejected(end, rejection::deadline), rejected(end, rejection::cancelled));
+    if (over) std::puts("over the budget");
+    if (!empty) std::puts("something is left");
+    // Nothing moves any more: the credit of the threads that have ended is to be had.
+    bool whole = true;
+    for (std::uint64_t n = 0; n < 100 && whole; ++n) {
+      std::vector<lease> filling;
+      while (filling.size() < 60) filling.push_back(books_.try_admit(request(block_of_16, tokens())));
+      for (const lease& l : filling) whole = whole && static_cast<bool>(l);
+    }
+    if (!whole) std::puts("units are missing");
+    return !over && empty && whole;
+  }
+
+ private:
+  static unsigned long long count(std::uint64_t n) { return n; }
+  static unsigned long long rejected(const ledger_snapshot<3>& s, rejection why) {
+    return s.rejected[static_cast<std::size_t>(why)];
+  }
+
+  void work(testing::random random, std::uint64_t operations) {
+    std::vector<lease> leases;
+    std::vector<typename books_type::prefix> prefixes;
+    const auto keep = [&](lease l) {
+      if (l) leases.push_back(std::move(l));
+    };
+    for (std::uint64_t i = 0; i < operations; ++i) {
+      const std::size_t which = leases.empty() ? 0 : random.next() % leases.size();
+      const request r(tokens(random.between(0, 200)), tokens(random.between(0, 200)));
+      const std::uint64_t kind = random.between(0, 99);
+      if (kind < 25) {
+        lease l = books_.try_admit(r);
+        if (l.why() == rejection::others_wait) {  // until then nothing would happen
+          std::this_thread::yield();
+          --i;
+        }
+        keep(std::move(l));
+      } else if (kind < 26) {
+        if (random.between(0, 499) != 0) continue;
+        // Few wait, since all others are held back meanwhile; not long, and some until another thread cancels them.
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(random.between(0, 100));
+        cancellation& mine = cancel_[random.next() % cancel_.size()];
+        keep(books_.admit(r, deadline, &mine));
+      } else if (kind < 27) {
+        if (random.between(0, 499) == 0) books_.cancel(cancel_[random.next() % 8]);
+      } else if (kind < 60) {
+        if (!leases.empty()) {
+          lease& l = leases[which];
+          if (l.extend(l.length() + tokens(random.between(0, 20))) == rejection::no_room) {
+            leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(which));  // preempted
+          }
+        }
+      } else if (kind < 64) {
+        if (!leases.empty() && leases[which].shrink(tokens(random.between(0, 100))) != rejection::none) leases[which].publish();
+      } else if (kind < 70) {
+        if (!leases.empty()) keep(leases[which].fork());
+      } else if (kind < 73) {
+        if (prefixes.size() < 3) {
+          auto p = prefixes.empty() ? books_.try_share(tokens(random.between(0, 100)))
+                                    : books_.try_share(prefixes[0].length() + tokens(random.between(0, 60)), prefixes[0]);
+          if (p) prefixes.push_back(std::move(p));
+        }
+      } else if (kind < 77) {
+        if (!prefixes.empty()) keep(books_.try_admit(request(prefixes.back().length() + r.prompt, r.generated), prefixes.back()));
+      } else if (kind < 79) {
+        if (!prefixes.empty()) prefixes.erase(prefixes.begin());
+      } else if (!leases.empty()) {
+        leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(which));
+      }
+      if (leases.size() > 20) leases.erase(leases.begin(), leases.begin() + 10);
+    }
+  }
+
+  books_type books_{Policy{}, pools};
+  std::array<cancellation, 64> cancel_{};
+};
+
+template <class Policy>
+bool run(const char* name, std::uint64_t operations, std::uint64_t threads, std::uint64_t seed) {
+  std::printf("%s: %llu operations, %llu threads\n", name, static_cast<unsigned long long>(operations),
+              static_cast<unsigned long long>(threads));
+  return std::make_unique<storm<Policy>>()->run(operations, threads, seed);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto argument = [&](int i, std::uint64_t otherwise) {
+    return argc > i ? std::strtoull(argv[i], nullptr, 10) : otherwise;
+  };
+  const std::uint64_t operations = argument(1, 200'000), threads = argument(2, 8), seed = argument(3, 1);
+  if (threads == 0) return 2;
+  const bool resident = run<admit_resident>("admit_resident", operations, threads, seed);
+  const bool reserved = run<reserve_to_limit>("reserve_to_limit", operations, threads, seed);
+  return resident && reserved ? 0 : 1;
+}
