@@ -200,14 +200,14 @@ template <class Part>
 /// type that nothing else does) the plan stays without counts, and says why.
 [[nodiscard]] inline compared_plan count_plan(const config::located_config& located, const plan_question& q, named_plan made) {
   compared_plan out{std::move(made), std::nullopt, {}};
-  const auto allocated = out.result.plan ? workload_bytes(*out.result.plan) : std::nullopt;
-  if (allocated.value_or(0) == 0 || !q.work) return out;
+  const std::uint64_t allocated = out.result.plan ? workload_bytes(*out.result.plan).value_or(0) : 0;
+  if (allocated == 0 || !q.work) return out;
   const config::evaluation& e = out.result.plan->answer;
   try {
     const config::cache_types types = detail::types_in_force(e, q);
     cache_counts counts = detail::count_stored(config::read_bare_model(located.config, types.k, types.v).model, *q.work);
-    counts.allocated_bytes = *allocated;
-    out.kinds = detail::count_kinds(config::evaluate_bare(located.config, types.k, types.v, *q.work), e, *allocated);
+    counts.allocated_bytes = allocated;
+    out.kinds = detail::count_kinds(config::evaluate_bare(located.config, types.k, types.v, *q.work), e, allocated);
     out.counts = counts;
   } catch (const input_error& problem) {
     if (out.result.reason.empty()) out.result.reason = std::string("no terms: ") + problem.what();
@@ -322,9 +322,7 @@ namespace detail {
       if (types.k) row[2] = text_cell(name_of(*types.k));
       if (types.v) row[3] = text_cell(name_of(*types.v));
     }
-    const auto cache = plan ? workload_bytes(*plan) : std::nullopt;
-    row.push_back(cache ? count_cell(*cache) : cell());
-    row.push_back(cache ? cell{to_gib(bytes(*cache), 6), fmt::format("{:.3g}", bytes(*cache))} : cell());
+    for (const cell& known : cache_cells(p.result)) row.push_back(known);
     if (p.counts && base == nullptr) base = &p;
     const auto number = [](double value) { return text_cell(fmt::format("{:.6g}", value)); };
     row.push_back(p.counts ? number(difference_of(p, *base).ratio) : cell());

@@ -203,6 +203,16 @@ struct sheet {
 
 [[nodiscard]] inline cell size_cell(std::uint64_t n) { return {std::to_string(n), fmt::format("{:.3g}", bytes(n))}; }
 
+/// Bytes, and GiB. Empty where the plan says none.
+[[nodiscard]] inline std::vector<cell> cache_cells(const named_plan& p) {
+  if (p.plan) {
+    if (const auto cache = workload_bytes(*p.plan)) {
+      return {count_cell(*cache), {to_gib(bytes(*cache), 6), fmt::format("{:.3g}", bytes(*cache))}};
+    }
+  }
+  return {cell(), cell()};
+}
+
 [[nodiscard]] inline std::string shown(outcome o) {
   switch (o) {
     case outcome::answered: return "";

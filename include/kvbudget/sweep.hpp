@@ -136,9 +136,7 @@ namespace detail {
       std::vector<cell> row = {{s.name, several ? s.name : ""}, {}, number ? count_cell(*number) : text_cell(p.value)};
       const auto& plan = p.result.plan;
       if (plan) row[1].exact = plan->answer.engine.empty() ? "none" : plan->answer.engine;
-      const auto cache = plan ? workload_bytes(*plan) : std::nullopt;
-      row.push_back(cache ? count_cell(*cache) : cell());
-      row.push_back(cache ? cell{to_gib(bytes(*cache), 6), fmt::format("{:.3g}", bytes(*cache))} : cell());
+      for (const cell& c : cache_cells(p.result)) row.push_back(c);
       const auto use = plan ? device_use_of(*plan) : std::nullopt;
       row.push_back(use ? size_cell(use->weights) : cell());
       row.push_back(use ? size_cell(use->overhead) : cell());
@@ -252,8 +250,9 @@ template <class Test>
       plot_line& line = p.lines.emplace_back();
       line.name = s.name;
       for (const sweep_point& point : s.points) {
-        const auto cache = point.result.plan ? workload_bytes(*point.result.plan) : std::nullopt;
-        line.points.push_back({x_of(point.value), cache ? gib_of(*cache) : nothing});
+        line.points.push_back({x_of(point.value), nothing});
+        if (!point.result.plan) continue;
+        if (const auto cache = workload_bytes(*point.result.plan)) line.points.back().y = gib_of(*cache);
       }
     }
     return p;
