@@ -1,5 +1,6 @@
 #include "command.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <utility>
@@ -86,6 +87,9 @@ json settings_of(const command& c) {
     const std::size_t equals = text.find('=');
     if (equals == text.npos || equals == 0) fail_usage("--set", text, "no '='", "OPTION=VALUE");
     const std::string name = text.substr(0, equals);
+    std::size_t nested = 0;
+    for (const char letter : text) nested += letter == '[' || letter == '{' ? 1U : 0U;
+    if (nested > 1000) fail_usage("--set " + name, "", "too many brackets", "at most 1000");  // comparing recurses
     json value = json::parse(text.substr(equals + 1), nullptr, false);
     if (value.is_discarded()) value = text.substr(equals + 1);
     if (settings.contains(name) && settings[name] != value) {
@@ -96,7 +100,8 @@ json settings_of(const command& c) {
   return settings;
 }
 
-std::optional<workload> workload_of(const command& c) {
+/// The workload; without --sequences, as many as the engine's own option says.
+std::optional<workload> workload_of(const command& c, const json& settings) {
   if (!c.lengths.empty()) {
     if (!c.prompt.empty() || !c.generate.empty() || !c.sequences.empty()) {
       fail_usage("--lengths", c.lengths, "given together with --prompt, --generate or --sequences", "one of the two");
@@ -114,8 +119,13 @@ std::optional<workload> workload_of(const command& c) {
     fail_usage(c.prompt.empty() ? "--prompt" : "--generate", "", "missing: a prompt without its generation is no budget",
                "both --prompt and --generate (0 is a number)");
   }
-  return workload{count_of(c.prompt, "--prompt"), count_of(c.generate, "--generate"),
-                  c.sequences.empty() ? 1 : count_of(c.sequences, "--sequences"), {}};
+  workload w{count_of(c.prompt, "--prompt"), count_of(c.generate, "--generate"), 1, {}};
+  if (!c.sequences.empty()) w.sequences = count_of(c.sequences, "--sequences");
+  for (const char* const name : {"n_seq_max", "batch"}) {
+    const auto at = settings.find(name);
+    if (c.sequences.empty() && at != settings.end() && at->is_number_unsigned()) w.sequences = at->get<std::uint64_t>();
+  }
+  return w;
 }
 
 /// --kv-dtype, --k-dtype and --v-dtype, which must agree.
@@ -149,6 +159,9 @@ kvbudget::config::placement placement_of(const command& c) {
   if (!c.stage_layers.empty()) {
     for (const std::string& n : split(c.stage_layers)) where.stage_layers.push_back(count_of(n, "--stage-layers"));
     if (where.pipeline_parallel == 1) where.pipeline_parallel = where.stage_layers.size();
+    if (where.pipeline_parallel != where.stage_layers.size()) {
+      fail_usage("--stage-layers", c.stage_layers, "not one number for each stage", c.pipeline_parallel + " numbers");
+    }
   }
   (void)where.devices();
   return where;
@@ -156,7 +169,7 @@ kvbudget::config::placement placement_of(const command& c) {
 
 std::pair<std::string, std::string> name_and_size(const std::string& text, const std::string& option) {
   const std::size_t equals = text.find('=');
-  if (equals == text.npos || equals == 0) fail_usage(option, text, "no '='", "NAME=SIZE");
+  if (equals == text.npos || equals == 0) fail_usage(option, text, "no name and size", "NAME=SIZE");
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -185,53 +198,39 @@ kvbudget::bytes rough_weights(const command& c) {
   return kvbudget::weight_bytes(static_cast<std::uint64_t>(number), count_of(c.weight_bits, "--weight-bits"));
 }
 
-/// One size for the whole model is divided among tensor-parallel ranks and among nothing else.
 void put_weights(const command& c, kvbudget::plan_question& q) {
   if (!c.weights.empty() && !c.parameters.empty()) {
     fail_usage("--parameters", c.parameters, "given together with --weights", "one of the two");
   }
-  std::vector<kvbudget::bytes> sizes;
+  if (c.parameters.empty() && !c.weight_bits.empty()) {
+    fail_usage("--weight-bits", c.weight_bits, "no number of weights", "--parameters as well");
+  }
   if (!c.parameters.empty()) {
-    sizes = {rough_weights(c)};
+    q.weight_sizes = {rough_weights(c)};
     q.weights = kvbudget::basis::estimated;
-  } else if (is_size(c.weights) && !std::filesystem::exists(c.weights)) {
-    sizes = sizes_of(c.weights, "--weights");
+  } else if (!c.weights.empty() && is_size(c.weights) && !std::filesystem::exists(c.weights)) {
+    q.weight_sizes = sizes_of(c.weights, "--weights");
     q.weights = kvbudget::basis::given;
-  } else {
+  } else if (!c.weights.empty()) {
     q.files = kvbudget::read_weights(c.weights);
-    return;
   }
-  if (sizes.size() == 1 && (q.where.pipeline_parallel > 1 || q.where.host_layers > 0)) {
-    fail_usage(c.weights.empty() ? "--parameters" : "--weights", c.weights + c.parameters,
-               "one size does not say what each device holds", "one size for each as a,b,c, the host's last, or the files");
-  }
-  if (sizes.size() == 1 && q.where.tensor_parallel > 1) {
-    sizes[0] = kvbudget::bytes(kvbudget::div_ceil(sizes[0].count(), q.where.tensor_parallel));
-    q.weights = kvbudget::basis::estimated;
-  }
-  if (q.host && q.where.host_layers > 0 && sizes.size() == q.where.devices() + 1) {
-    q.host->weights = sizes.back();
-    sizes.pop_back();
-  }
-  if (q.devices.size() == 1) q.devices.resize(sizes.size(), q.devices.front());
-  if (sizes.size() != 1 && sizes.size() != q.devices.size()) {
-    fail_usage("--weights", c.weights, "not one size for each device", std::to_string(q.devices.size()) + " sizes");
-  }
-  for (std::size_t i = 0; i < q.devices.size(); ++i) q.devices[i].weights = sizes[sizes.size() == 1 ? 0 : i];
 }
 
 /// What was said of the devices. Nothing without --device.
 void put_devices(const command& c, kvbudget::plan_question& q) {
   if (c.device.empty()) {
-    const bool more = !c.weights.empty() || !c.overhead.empty() || !c.parameters.empty() || c.utilization != "1" ||
-                      !c.beside.empty() || !c.host_memory.empty();
-    if (more && c.memory_bandwidth.empty()) {
+    const bool weights = !c.weights.empty() || !c.parameters.empty();
+    const bool more = !c.overhead.empty() || c.utilization != "1" || !c.beside.empty() || !c.host_memory.empty();
+    if (more || (weights && c.memory_bandwidth.empty())) {
       fail_usage("--device", "", "missing", "a size such as 80GiB, beside --weights, --overhead or --utilization");
     }
-    if (!more) return;
+    return;
   }
   kvbudget::device_budget any;
   any.utilization = kvbudget::parse_share(c.utilization, "--utilization");
+  if (any.utilization.numerator > any.utilization.denominator) {
+    fail_usage("--utilization", c.utilization, "more than the device has", "at most 1");
+  }
   if (!c.overhead.empty()) {
     if (c.overhead.back() == '%') any.overhead_share = kvbudget::parse_share(c.overhead, "--overhead");
     else any.fixed_overhead = kvbudget::parse_bytes(c.overhead, "--overhead");
@@ -241,55 +240,53 @@ void put_devices(const command& c, kvbudget::plan_question& q) {
     q.host = any;
     q.host->capacity = kvbudget::parse_bytes(c.host_memory, "--host-memory");
   }
-  if (!c.device.empty()) {
-    for (const std::string& text : split(c.device)) {
-      kvbudget::device_budget device = any;
-      if (is_size(text)) {
-        device.capacity = kvbudget::parse_bytes(text, "--device");
-        q.device_sources.push_back("given");
-      } else {
-        const kvbudget::known_device& known = kvbudget::config::find_device(text, "--device");
-        device.capacity = kvbudget::bytes(known.usable_bytes);
-        std::string source = std::string(known.name) + ": " + std::string(known.source);
-        if (known.nominal_gib != 0) source += ", nominal " + std::to_string(known.nominal_gib) + " GB";
-        q.device_sources.push_back(std::move(source));
-      }
-      q.devices.push_back(device);
+  for (const std::string& text : split(c.device)) {
+    kvbudget::device_budget device = any;
+    if (is_size(text)) {
+      device.capacity = kvbudget::parse_bytes(text, "--device");
+      q.device_sources.push_back("given");
+    } else {
+      const kvbudget::known_device& known = kvbudget::config::find_device(text, "--device");
+      device.capacity = kvbudget::bytes(known.usable_bytes);
+      std::string source = std::string(known.name) + ": " + std::string(known.source);
+      if (known.nominal_gib != 0) source += ", nominal " + std::to_string(known.nominal_gib) + " GB";
+      q.device_sources.push_back(std::move(source));
     }
+    q.devices.push_back(device);
   }
-  if (q.devices.empty()) q.devices.push_back(any);
-  if (!c.weights.empty() || !c.parameters.empty()) put_weights(c, q);
 }
 
+/// The usual case is the plan's own workload: what was measured of one was measured of the other.
 void put_observations(const command& c, kvbudget::plan_question& q) {
+  std::vector<std::string> seen;
   for (const std::string& text : c.observed) {
     const auto [name, size] = name_and_size(text, "--observed");
-    if (name == "cache") {
-      q.observed_cache = sizes_of(size, "--observed");
-      continue;
+    if (std::find(seen.begin(), seen.end(), name == "usual" ? "cache" : name) != seen.end()) {
+      fail_usage("--observed", text, "observed twice", "one figure");
     }
-    bool is_case = false;
+    seen.push_back(name == "usual" ? "cache" : name);
+    const std::vector<kvbudget::bytes> measured = sizes_of(size, "--observed");
+    bool known = name == "cache" || name == "weights" || name == "overhead";
+    if (name == "cache" || name == "usual") q.observed_cache = measured;
     for (kvbudget::capacity_case& one : q.cases) {
-      if (one.name != name) continue;
-      one.observed = sizes_of(size, "--observed");
-      is_case = true;
+      if (one.name != name && !(name == "cache" && one.name == "usual")) continue;
+      one.observed = measured;
+      known = true;
     }
-    if (is_case) continue;
-    const kvbudget::bytes measured = kvbudget::parse_bytes(size, "--observed");
-    if (name != "weights" && name != "overhead") {
-      fail_usage("--observed", name, "unknown figure", "cache, weights, overhead, or a case that was given");
-    }
-    if (q.devices.empty()) fail_usage("--observed", name, "no device", "--device as well");
-    for (kvbudget::device_budget& d : q.devices) {
-      if (name == "weights") {
-        d.weights = measured;
-      } else {
-        d.fixed_overhead = measured;
+    if (!known) fail_usage("--observed", name, "unknown figure", "cache, weights, overhead, or a case that was given");
+    if (name == "weights") {
+      q.weight_sizes = measured;
+      q.files.reset();
+      q.weights = kvbudget::basis::observed;
+    } else if (name == "overhead") {
+      if (q.devices.empty()) fail_usage("--observed", name, "no device", "--device as well");
+      if (measured.size() != 1) fail_usage("--observed", text, "more than one size", "the same on every device");
+      for (kvbudget::device_budget& d : q.devices) {
+        d.fixed_overhead = measured.front();
         d.overhead_share = {0, 1};
       }
+      q.overhead = kvbudget::basis::observed;
     }
-    (name == "weights" ? q.weights : q.overhead) = kvbudget::basis::observed;
-    if (name == "weights") q.files.reset();
   }
 }
 
@@ -317,9 +314,10 @@ kvbudget::plan_question question_of(const command& c) {
   q.engine = c.engine == "none" ? "" : c.engine;
   q.settings = settings_of(c);
   q.types = cache_types_of(c);
-  q.work = workload_of(c);
+  q.work = workload_of(c, q.settings);
   q.where = placement_of(c);
   put_devices(c, q);
+  put_weights(c, q);
   for (const std::string& text : c.beside) {
     const auto [name, size] = name_and_size(text, "--beside");
     q.neighbours.push_back({name, kvbudget::parse_bytes(size, "--beside")});
@@ -358,6 +356,12 @@ bool parse(CLI::App& app, int argc, char** argv) {
     return true;
   } catch (const CLI::ParseError& e) {
     throw kvbudget::usage_error({}, e.what(), "options as `kvbudget --help` lists them");
+  }
+  // A shell's unset variable must not take a check away.
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) fail_usage(option->get_name(), "", "an empty value", "a value, or no such option");
+    }
   }
   return false;
 }

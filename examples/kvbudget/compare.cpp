@@ -79,7 +79,7 @@ int compare(int argc, char** argv) {
   std::vector<const kvbudget::named_plan*> results;
   for (const auto& p : all.plans) results.push_back(&p.result);
   if (std::any_of(results.begin(), results.end(), [](const auto* p) { return p->plan.has_value(); })) {
-    if (c.format == "json") fmt::print("{}\n", to_json(all).dump(2));
+    if (c.format == "json") fmt::print("{}\n", kvbudget::to_text(to_json(all)));
     else if (c.format == "csv") fmt::print("{}", to_csv(all));
     else if (c.format == "markdown") fmt::print("{}", to_markdown(all));
     else fmt::print("{}", to_table(all));

@@ -32,7 +32,7 @@ int plan(int argc, char** argv) {
   const kvbudget::plan_question question = question_of(c);
   if (!question.engine.empty()) (void)kvbudget::config::find_engine(question.engine);  // before a file is read
   const kvbudget::plan_report report = answer(kvbudget::config::locate_config(c.configs.front()), question);
-  if (c.format == "json") fmt::print("{}\n", to_json(report).dump(2));
+  if (c.format == "json") fmt::print("{}\n", kvbudget::to_text(to_json(report)));
   else if (c.format == "csv") fmt::print("{}", to_csv(report));
   else if (c.format == "markdown") fmt::print("{}", to_markdown(report));
   else fmt::print("{}", to_table(report));

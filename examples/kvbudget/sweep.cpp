@@ -143,7 +143,7 @@ int sweep(int argc, char** argv) {
     for (const auto& point : series.points) plans.push_back(&point.result);
   }
   if (std::any_of(plans.begin(), plans.end(), [](const auto* p) { return p->plan.has_value(); })) {
-    if (c.format == "json") fmt::print("{}\n", to_json(report).dump(2));
+    if (c.format == "json") fmt::print("{}\n", kvbudget::to_text(to_json(report)));
     else if (c.format == "csv") fmt::print("{}", to_csv(report));
     else if (c.format == "markdown") fmt::print("{}", to_markdown(report));
     else if (c.format == "svg") fmt::print("{}", to_svg(to_plot(report)));

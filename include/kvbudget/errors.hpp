@@ -1,6 +1,7 @@
 // The exceptions of the edges: files, configs, options, engines. The core has `size_error` (failure.hpp).
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,6 +14,31 @@ struct input_location {
   std::string pointer;  ///< JSON pointer, or the name of an option
   std::string value;    ///< the value found, as JSON
 };
+
+namespace detail {
+/// On one line: control characters, and bytes that are no UTF-8, as \xNN. Files name what they like.
+[[nodiscard]] inline std::string printable(const std::string& text) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned>(static_cast<unsigned char>(text[at])); };
+    const unsigned first = byte(i);
+    std::size_t length = first < 0x80 ? 1 : first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+    if (first >= 0xf5 || (first < 0x20) || first == 0x7f || i + length > text.size()) length = 0;
+    for (std::size_t k = 1; k < length; ++k) {
+      if ((byte(i + k) & 0xc0U) != 0x80U) length = 0;
+    }
+    if (length == 0) {
+      out += {'\\', 'x', digits[first >> 4U], digits[first & 15U]};
+      length = 1;
+    } else {
+      out.append(text, i, length);
+    }
+    i += length;
+  }
+  return out;
+}
+}  // namespace detail
 
 /// Base of the errors about input. `what()` is one line: FILE: /json/pointer: VALUE: what is wrong: what was expected.
 class input_error : public std::runtime_error {
@@ -35,7 +61,7 @@ class input_error : public std::runtime_error {
     for (const std::string* part : {&where.file, &where.pointer, &where.value, &problem, &expected}) {
       if (part->empty()) continue;
       if (!text.empty()) text += ": ";
-      text += *part;
+      text += detail::printable(*part);
     }
     return text;
   }

@@ -87,6 +87,9 @@ struct kind_row {
 [[nodiscard]] inline std::string in_all_units(bytes amount) {
   return fmt::format("{} B  {:.3g}  {:.3G}", grouped_digits(amount.count()), amount, amount);
 }
+[[nodiscard]] inline std::string in_all_units(checked_count amount) {
+  return amount.valid() ? in_all_units(bytes(amount)) : "more than 64 bits hold";
+}
 
 [[nodiscard]] inline std::string shown(const std::optional<limit>& answer) {
   if (!answer) return "unknown";
@@ -98,6 +101,11 @@ struct kind_row {
   if (!w.lengths.empty()) return fmt::format("{} sequences of different lengths", grouped_digits(w.lengths.size()));
   return fmt::format("{} sequence{} of {} + {} positions (prompt + generation)", grouped_digits(w.sequences),
                      w.sequences == 1 ? "" : "s", grouped_digits(w.prompt), grouped_digits(w.generated));
+}
+
+/// Neighbours are in the overhead, so it is known in part where they are.
+[[nodiscard]] inline basis overhead_basis(const plan_report& r) {
+  return r.overhead == basis::untested && !r.neighbours.empty() ? basis::given : r.overhead;
 }
 
 [[nodiscard]] inline std::string shown(basis b) { return fmt::format("  ({})", name_of(b)); }
@@ -137,7 +145,7 @@ struct quantity_row {
     for (const kind_row& k : rows_by_kind(e)) {
       add("cache_" + k.kind, (k.k + k.v + k.other).value(), "bytes", "computed");
     }
-    add("cache_total", e.total_bytes, "bytes", "computed");
+    add("cache_total", e.total_bytes, "bytes", std::string(name_of(r.cache)));
   }
   if (e.bytes_per_token) add("cache_per_token", *e.bytes_per_token, "bytes", "computed");
   if (e.state_bytes_per_sequence) add("state_per_sequence", *e.state_bytes_per_sequence, "bytes", "computed");
@@ -148,10 +156,14 @@ struct quantity_row {
       add("device_capacity" + of, d.budget.capacity.count(), "bytes", "given");
       add("device_usable" + of, d.budget.usable().count(), "bytes", "computed");
       add("weights" + of, d.budget.weights.count(), "bytes", std::string(name_of(r.weights)));
-      add("overhead" + of, d.budget.overhead(d.cache_bytes).value(), "bytes", std::string(name_of(r.overhead)));
+      add("cache" + of, d.cache_bytes.value(), "bytes", std::string(name_of(r.cache)));
+      if (d.budget.overhead(d.cache_bytes).valid()) {
+        add("overhead" + of, d.budget.overhead(d.cache_bytes).value(), "bytes", std::string(name_of(overhead_basis(r))));
+      }
       add("available_for_cache" + of, d.budget.available_for_cache().count(), "bytes", "computed");
     }
-    add("fits", b.fits ? 1 : 0, "boolean", "computed");
+    add("fits", b.fits ? 1 : 0, "boolean", std::string(name_of(r.cache)));
+    if (b.devices.size() > 1) add("tightest_device", b.tightest, "device", "computed");
     add_limit("max_length", b.max_length, "positions");
     add_limit("max_sequences", b.max_sequences, "sequences");
     add_limit("max_tokens", b.max_tokens, "positions");
@@ -171,7 +183,12 @@ struct quantity_row {
     add_limit("shared_prefix_max_sequences", r.prefix->max_sequences, "sequences");
   }
   if (r.movement) {
+    const auto add_number = [&](std::string name, const std::optional<double>& value, std::string unit) {
+      if (value) rows.push_back(quantity_row{std::move(name), shown(*value), std::move(unit), "computed"});
+    };
     add("sequence_to_move", r.movement->sequence_bytes, "bytes", "computed");
+    add_number("transfer", r.movement->transfer_seconds, "seconds");
+    add_number("decode_at_most", r.movement->max_tokens_per_second, "tokens/s");
     if (r.movement->read_bytes_per_step) add("read_per_step", *r.movement->read_bytes_per_step, "bytes", "computed");
     add("token_computations", r.movement->token_computations, "tokens", "computed");
     add("token_computations_without_cache", r.movement->token_computations_without_cache, "tokens", "computed");
@@ -213,7 +230,8 @@ struct quantity_row {
                       {"other_bytes", l.other_bytes}});
   }
   const auto number_or_null = [](const std::optional<std::uint64_t>& n) { return n ? json(*n) : json(nullptr); };
-  out["cache"] = {{"total_bytes", e.refusal.empty() ? json(e.total_bytes) : json(nullptr)},
+  out["cache"] = {{"basis", name_of(r.cache)},
+                  {"total_bytes", e.refusal.empty() ? json(e.total_bytes) : json(nullptr)},
                   {"bytes_per_token", number_or_null(e.bytes_per_token)},
                   {"state_bytes_per_sequence", number_or_null(e.state_bytes_per_sequence)},
                   {"pools", pools},
@@ -229,11 +247,11 @@ struct quantity_row {
                          {"usable_bytes", d.budget.usable().count()},
                          {"weights_bytes", d.budget.weights.count()},
                          {"cache_bytes", d.cache_bytes.value()},
-                         {"overhead_bytes", d.budget.overhead(d.cache_bytes).value()},
+                         {"overhead_bytes", d.budget.overhead(d.cache_bytes).valid() ? json(d.budget.overhead(d.cache_bytes).value()) : json(nullptr)},
                          {"available_bytes", d.budget.available_for_cache().count()},
                          {"weights_basis", name_of(r.weights)},
                          {"cache_basis", name_of(r.cache)},
-                         {"overhead_basis", name_of(r.overhead)},
+                         {"overhead_basis", name_of(detail::overhead_basis(r))},
                          {"fits", d.fits}});
       if (!r.device_sources.empty()) devices.back()["capacity_source"] = r.device_sources[r.device_sources.size() == 1 ? 0 : i];
       if (d.name != std::to_string(i)) devices.back()["name"] = d.name;
@@ -245,9 +263,22 @@ struct quantity_row {
                      {"max_length", detail::as_json(b.max_length)},
                      {"tightest_device", b.tightest},
                      {"devices", devices}};
+    if (r.work && !b.max_sequences) notes.push_back("max_sequences and max_tokens are unknown for this workload");
+    if (b.max_sequences && b.max_sequences->unbounded) notes.push_back("max_sequences is unbounded: such sequences take nothing");
     if (b.max_length && b.max_length->unbounded) notes.push_back("max_length is unbounded: the cache does not grow with the length");
     if (r.weights == basis::untested) notes.push_back("weights were not given: untested");
     if (r.overhead == basis::untested) notes.push_back("activations, runtime and fragmentation were not given: untested");
+  }
+  if (r.files) {
+    json groups = json::object();
+    for (std::size_t i = 0; i < std::size(tensor_group_names); ++i) {
+      groups[std::string(tensor_group_names[i])] = r.files->bytes_by_group[i];
+    }
+    out["weights"] = {{"total_bytes", r.files->total_bytes},
+                      {"parameters", r.files->parameters},
+                      {"by_dtype", r.files->bytes_by_dtype},
+                      {"by_group", groups},
+                      {"files", r.files->files}};
   }
   for (const neighbour& n : r.neighbours) out["budget"]["beside"].push_back({{"name", n.name}, {"bytes", n.size.count()}});
   for (const case_answer& c : r.cases) {
@@ -282,6 +313,11 @@ struct quantity_row {
   }
   out["notes"] = notes;
   return out;
+}
+
+/// JSON as text. Bytes of a name that are no UTF-8 are replaced.
+[[nodiscard]] inline std::string to_text(const config::json& value) {
+  return value.dump(2, ' ', false, config::json::error_handler_t::replace);
 }
 
 /// quantity,value,unit,basis: one row each.
@@ -327,8 +363,8 @@ struct quantity_row {
                          detail::grouped_digits(k.other.value()), detail::grouped_digits((k.k + k.v + k.other).value()));
     }
     out += '\n';
-    line("cache", detail::in_all_units(bytes(e.total_bytes)) + "  (computed)");
-    const bool divides = r.work && r.work->lengths.empty() && r.work->sequences > 1 && !e.own_capacity;
+    line("cache", detail::in_all_units(bytes(e.total_bytes)) + detail::shown(r.cache));
+    const bool divides = r.cache == basis::computed && r.work && r.work->lengths.empty() && r.work->sequences > 1 && !e.own_capacity;
     if (divides && e.total_bytes % r.work->sequences == 0) {
       line("per sequence", detail::in_all_units(bytes(e.total_bytes / r.work->sequences)));
     }
@@ -338,10 +374,18 @@ struct quantity_row {
     line("state", detail::grouped_digits(*e.state_bytes_per_sequence) + " B per sequence, whatever its length");
   }
 
+  if (r.files) {
+    out += '\n';
+    for (std::size_t i = 0; i < std::size(tensor_group_names); ++i) {
+      if (r.files->bytes_by_group[i] == 0) continue;
+      line(i == 0 ? "weights" : "", fmt::format("{:<10} {}", tensor_group_names[i], detail::in_all_units(bytes(r.files->bytes_by_group[i]))));
+    }
+    for (const auto& [dtype, size] : r.files->bytes_by_dtype) line("", fmt::format("{:<10} {}", dtype, detail::in_all_units(bytes(size))));
+  }
   if (r.budget) {
     const config::capacity& b = *r.budget;
     out += '\n';
-    for (const neighbour& n : r.neighbours) line("beside", n.name + ": " + detail::in_all_units(n.size) + "  (in the overhead)");
+    for (const neighbour& n : r.neighbours) line("beside", detail::printable(n.name) + ": " + detail::in_all_units(n.size) + "  (in the overhead)");
     for (std::size_t i = 0; i < b.devices.size(); ++i) {
       const config::device_share& d = b.devices[i];
       const device_budget& budget = d.budget;
@@ -349,13 +393,12 @@ struct quantity_row {
       if (budget.usable() != budget.capacity) line("usable", detail::in_all_units(budget.usable()));
       line("weights", r.weights == basis::untested ? std::string("not given: untested")
                                                    : detail::in_all_units(budget.weights) + detail::shown(r.weights));
-      const bool knows_overhead = r.overhead != basis::untested || !r.neighbours.empty();
-      line("overhead", knows_overhead ? detail::in_all_units(bytes(budget.overhead(d.cache_bytes))) +
-                                            detail::shown(r.overhead == basis::untested ? basis::given : r.overhead)
+      line("overhead", detail::overhead_basis(r) != basis::untested ? detail::in_all_units(budget.overhead(d.cache_bytes)) +
+                                            detail::shown(detail::overhead_basis(r))
                                       : std::string("activations and runtime not given: untested"));
       line("for cache", detail::in_all_units(budget.available_for_cache()) + "  (computed)");
       if (b.devices.size() > 1) line("cache", detail::in_all_units(bytes(d.cache_bytes)) + detail::shown(r.cache));
-      if (b.has_workload) line("total", detail::in_all_units(bytes(budget.used(d.cache_bytes))));
+      if (b.has_workload) line("total", detail::in_all_units(budget.used(d.cache_bytes)));
       if (b.devices.size() > 1) out += '\n';
     }
     if (b.has_workload && b.fits) {

@@ -196,10 +196,12 @@ struct part_number {
 /// an index that does not say what the shards have.
 [[nodiscard]] inline model_weights read_weights(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return detail::read_weights_folder(path);
-  if (detail::is_gguf_file(path)) return detail::read_gguf_weights(path);
-  if (detail::ends_with(path, ".json")) return detail::read_safetensors_index(path);
-  return detail::read_safetensors_files({path});
+  model_weights weights = std::filesystem::is_directory(path, ignored) ? detail::read_weights_folder(path)
+                          : detail::is_gguf_file(path)                 ? detail::read_gguf_weights(path)
+                          : detail::ends_with(path, ".json")           ? detail::read_safetensors_index(path)
+                                                                       : detail::read_safetensors_files({path});
+  if (weights.tensors.empty()) throw config_error({path, "", ""}, "no tensors", "the weights of a model");
+  return weights;
 }
 
 }  // namespace kvbudget

@@ -270,7 +270,7 @@ TEST_CASE("vLLM on stages of different memory, and on replicas") {
   q.where.data_parallel = 2;
   r = make_plan(located(dense), q);
   CHECK(r.answer.figures["num_blocks"] == 500);
-  CHECK(r.budget->max_sequences->value == 499 / 63 + 299 / 63);
+  CHECK(r.budget->max_sequences->value == 9);  // dealt: 5 and 4, and the second replica holds 299 / 63 = 4
   CHECK(r.answer.total_bytes == 16 * 800 * position);
 }
 

@@ -30,12 +30,18 @@ inline void drop_absent_prediction_layers(json& metadata, const std::vector<weig
   *predicted = 0U;
 }
 
+inline void require_architecture(const gguf_header& header, const std::string& file) {
+  if (header.metadata.contains("general.architecture")) return;
+  throw config_error({file, "general.architecture", ""}, "missing", "a model, or the first part of a split one");
+}
+
 }  // namespace detail
 
 /// The metadata of one file under GGUF's own keys ("llama.block_count": 32 …); `file` names it in errors. Vocabularies
 /// are skipped (see gguf_header). The tensors' data need not be there. Throws config_error.
 [[nodiscard]] inline document read_gguf_document(std::istream& stream, std::uint64_t size, const std::string& file) {
   gguf_header header = read_gguf_header(stream, size, file);
+  detail::require_architecture(header, file);
   detail::drop_absent_prediction_layers(header.metadata, header.tensors);
   return {std::move(header.metadata), file};
 }
@@ -44,6 +50,7 @@ inline void drop_absent_prediction_layers(json& metadata, const std::vector<weig
 /// their tensors matter.
 [[nodiscard]] inline document read_gguf_document(const std::string& path) {
   gguf_header header = read_gguf_header(path);
+  detail::require_architecture(header, path);
   if (header.metadata.contains("deepseek4.nextn_predict_layers")) {
     for (const std::string& part : gguf_parts(path, header)) {
       if (part == path) continue;
