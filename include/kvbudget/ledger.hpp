@@ -65,6 +65,7 @@ class ledger {
       if (rules_[p].size != 0 && rules_[p].mask < smallest_mask_) smallest_mask_ = rules_[p].mask;
     }
     prompt_end_ = bound(floor_);
+    plain_end_ = plain_ ? prompt_end_ : 0;
   }
   ledger(const Policy& policy, const ledger_pool& only)
     requires(Pools == 1)
@@ -85,22 +86,23 @@ class ledger {
 
   /// Positions of the encoder are not counted; a group of fixed units can stand for them. no_room where other calls are
   /// moving units at the same time may be wrong by what they move; while nothing else moves it is exact.
-  [[nodiscard]] lease try_admit(const request& r) noexcept {
-    // The way of most calls, in short; what it does not take, the long one decides.
-    const std::uint64_t n = r.prompt.count(), end = n + r.generated.count();
+  [[nodiscard, gnu::always_inline]] lease try_admit(const request& r) noexcept {
+    // The way of most calls, in short and in place; what it does not take, the long one decides.
+    const std::uint64_t n = r.prompt.count();
     auto* const own = words_.at_home();
-    if (own != nullptr && plain_ && end >= n && end < longest_end_ && n < prompt_end_ && queue_.size() == 0) {
+    if (own != nullptr && n < plain_end_ && r.generated.count() < longest_end_ - n && queue_.size() == 0) [[likely]] {
+      const std::uint64_t end = n + r.generated.count();
       units need;
       for (std::size_t p = 0; p < Pools; ++p) need[p] = rules_[p].plain_units(Policy::reserves ? end : n);
-      if (words_.take_credit(*own, need, floor_)) {
+      if (words_.take_credit(*own, need, floor_)) [[likely]] {
         const place here{own, true};
         here.add(own->admitted, 1);
         count_plain(here, n, 1);
-        const std::uint64_t quiet = (n + smallest_mask_) & ~smallest_mask_;
+        const std::uint64_t quiet = ((n - 1) | smallest_mask_) + 1;
         return lease(*this, n, end, quiet < end ? quiet : end, need);
       }
     }
-    return try_admit(r, prefix());
+    return try_admit_any(r);
   }
   /// The prompt begins with the prefix, whose blocks are there already.
   [[nodiscard, gnu::noinline]] lease try_admit(const request& r, const prefix& shared) noexcept {
@@ -194,6 +196,11 @@ class ledger {
   using words = detail::unit_words<Pools, Threading>;
   using place = typename words::place_type;
 
+  [[nodiscard, gnu::noinline]] lease try_admit_any(const request& r) noexcept {
+    queue_.wake();  // whoever waits may have looked while the short way had units of the first pools
+    return try_admit(r, prefix());
+  }
+
   static std::array<detail::pool_rule, Pools> rules_of(const std::array<ledger_pool, Pools>& given) {
     std::array<detail::pool_rule, Pools> rules;
     for (std::size_t p = 0; p < Pools; ++p) rules[p] = detail::pool_rule(given[p]);
@@ -253,13 +260,13 @@ class ledger {
     count_sequence(here, n, longest, l.shared(), 1);
     return l;
   }
-  void end(const lease& l) noexcept {
+  [[gnu::always_inline]] void end(const lease& l) noexcept {
     auto* const own = words_.at_home();
-    if (own == nullptr || !plain_ || l.run_ != nullptr) return end_any(l);
+    if (own == nullptr || !plain_ || l.run_ != nullptr) [[unlikely]] return end_any(l);
     const place here{own, true};
+    words_.give(here, l.held_);
     here.add(own->ended, 1);
     count_plain(here, l.published_, -1);
-    words_.give(here, l.held_);
     queue_.wake();
   }
   [[gnu::noinline]] void end_any(const lease& l) noexcept {
@@ -386,7 +393,7 @@ class ledger {
       }
     }
   }
-  void count_plain(const place& here, std::uint64_t n, int sign) noexcept {
+  [[gnu::always_inline]] void count_plain(const place& here, std::uint64_t n, int sign) noexcept {
     here.add(here.at->positions, sign < 0 ? 0 - n : n);
     if constexpr (Policy::reserves) {
       for (std::size_t p = 0; p < Pools; ++p) {
@@ -411,6 +418,7 @@ class ledger {
   units floor_{};
   std::uint64_t longest_end_ = 0;  // positions of a sequence, below this, fit into the empty pools
   std::uint64_t prompt_end_ = 0;   // and beside the watermark
+  std::uint64_t plain_end_ = 0;    // the same if all pools are plain, else 0
   std::uint64_t largest_window_ = 0;
   std::uint64_t smallest_mask_ = (std::uint64_t{1} << 40U) - 1;  // of the smallest block, less one
   bool plain_ = true;  // all pools are

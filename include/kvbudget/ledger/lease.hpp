@@ -46,7 +46,7 @@ class basic_lease {
     held_ = other.held_;
     return *this;
   }
-  ~basic_lease() {
+  [[gnu::always_inline]] ~basic_lease() {
     if (ledger_ != nullptr) ledger_->end(*this);
   }
 

@@ -31,7 +31,7 @@ class wait_queue {
   [[nodiscard]] std::uint64_t size() const noexcept { return waiting_.load(); }
 
   /// To be called after units were given back.
-  void wake() {
+  [[gnu::always_inline]] void wake() {
     if (waiting_.load() != 0) notify();
   }
 

@@ -58,7 +58,7 @@ struct place {
   shard<Pools, Threading>* at;
   bool own;
 
-  void add(std::atomic<std::uint64_t>& counter, std::uint64_t difference) const noexcept {
+  [[gnu::always_inline]] void add(std::atomic<std::uint64_t>& counter, std::uint64_t difference) const noexcept {
     if (own) counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
     else counter.fetch_add(difference, std::memory_order_relaxed);
   }
@@ -90,20 +90,18 @@ class unit_words {
     return {&shards_[Threading::shards], false};
   }
   /// The calling thread's shard if it is the first one looked at, else null.
-  [[nodiscard]] shard<Pools, Threading>* at_home() noexcept {
+  [[nodiscard, gnu::always_inline]] shard<Pools, Threading>* at_home() noexcept {
     const std::uintptr_t me = Threading::this_thread();
     auto& s = shards_[home(me)];
     return s.owner.load(std::memory_order_relaxed) == me ? &s : nullptr;
   }
 
-  /// The way of most calls: all from the own credit. False where that does not do, and nothing has changed then.
-  [[nodiscard]] bool take_credit(shard<Pools, Threading>& own, const units& n, const units& floor) noexcept {
+  /// The way of most calls: all from the own credit. False where that does not do; what was taken is back then.
+  [[nodiscard, gnu::always_inline]] bool take_credit(shard<Pools, Threading>& own, const units& n,
+                                                     const units& floor) noexcept {
     for (std::size_t p = 0; p < Pools; ++p) {
       std::uint64_t c = own.credit[p].load();
-      if (c >= n[p] && (floor[p] == 0 || pools_[p].free.load() >= floor[p]) &&
-          own.credit[p].compare_exchange_strong(c, c - n[p])) {
-        continue;
-      }
+      if (c >= n[p] && pools_[p].free.load() >= floor[p] && own.credit[p].compare_exchange_strong(c, c - n[p])) continue;
       while (p-- != 0) own.credit[p].fetch_add(n[p]);
       return false;
     }
@@ -136,16 +134,16 @@ class unit_words {
     return true;
   }
 
-  void give(const place_type& here, std::size_t p, std::uint64_t n) noexcept {
+  [[gnu::always_inline]] void give(const place_type& here, std::size_t p, std::uint64_t n) noexcept {
     if (n == 0) return;
-    // Only the owner adds to its credit, so that it does not grow between the look and the addition.
-    if (here.own && pools_[p].credit >= n && here.at->credit[p].load() <= pools_[p].credit - n) {
+    // Only the owner adds to its credit, so that it is never more than the most and does not grow after the look.
+    if (here.own && n <= pools_[p].credit - here.at->credit[p].load()) [[likely]] {
       here.at->credit[p].fetch_add(n);
     } else {
       pools_[p].free.fetch_add(n);
     }
   }
-  void give(const place_type& here, const units& n) noexcept {
+  [[gnu::always_inline]] void give(const place_type& here, const units& n) noexcept {
     for (std::size_t p = 0; p < Pools; ++p) give(here, p, n[p]);
   }
 
