@@ -198,9 +198,10 @@ class unit_words {
   }
 
   /// Where to look first. The owner of a shard is the address of its thread's tag; a thread that ends leaves the shard to
-  /// the next one that has the same address.
+  /// the next one that has the same address. Tags lie as far apart as stacks: for 8 MiB, with a guard page or without,
+  /// the sum differs from one to the next.
   static std::size_t home(std::uintptr_t thread) noexcept {
-    return static_cast<std::size_t>((thread >> 6U) * 0x9e37'79b9U >> 16U) % Threading::shards;
+    return static_cast<std::size_t>((thread >> 12U) + (thread >> 23U)) % Threading::shards;
   }
 
   std::array<pool_words, Pools> pools_{};
