@@ -196,7 +196,11 @@ struct scheduled_threading {
   /// The first two fibers have a shard of their own, a third one has none.
   static std::uintptr_t this_thread() noexcept {
     const int running = scheduler::current != nullptr ? scheduler::current->running() : scheduler::outside;
-    return (running > 0 ? static_cast<std::uintptr_t>(running) + 1 : 1U) << 6U;
+    return running > 0 ? static_cast<std::uintptr_t>(running) + 1 : 1U;
+  }
+  static std::uint32_t& home() noexcept {
+    static std::uint32_t homes[4] = {};
+    return homes[this_thread()];
   }
 };
 
