@@ -1,17 +1,17 @@
-// The ledger beside the least that could decide the same, the plainest that is safe, and a lock. Both sides are measured
-// in turn in the same run. Of one thread the best time counts, which is what a busy machine leaves undisturbed; of several
-// all of them, since at their best they do not meet. `ratio` is ours / theirs in time for the same work: smaller is better.
+// The ledger beside the least that could decide the same, the plainest that is safe, and a lock. Both sides are
+// measured in turn in the same run. Of one thread the best time counts, which is what a busy machine leaves
+// undisturbed; of several all of them, since at their best they do not meet. `ratio` is ours / theirs in time for the
+// same work: smaller is better.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <kvbudget/ledger.hpp>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
-
-#include <kvbudget/ledger.hpp>
 
 namespace {
 

@@ -8,10 +8,9 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <mutex>
-
 #include <kvbudget/ledger/pools.hpp>
 #include <kvbudget/ledger/statistics.hpp>
+#include <mutex>
 
 namespace kvbudget {
 
@@ -35,8 +34,9 @@ struct standard_threading {
 
 namespace detail {
 
-/// One thread's statistics and credit; a thread that ends leaves them to the next one whose tag has the same address. Only its owner writes the counters, so that a plain store does; the last shard
-/// belongs to all threads that found no shard of their own, and has no credit.
+/// One thread's statistics and credit; a thread that ends leaves them to the next one with the same address. Only the
+/// owner writes the counters, so that a plain store does. The last shard belongs to all threads that found none of their
+/// own, and has no credit.
 template <std::size_t Pools, class Threading>
 struct alignas(64) shard {
   using counter = std::atomic<std::uint64_t>;
@@ -46,9 +46,9 @@ struct alignas(64) shard {
   // Differences: what one thread adds another may take away. Their sums over all shards are right.
   counter admitted{0};
   counter ended{0};
-  counter positions{0};         // of leases, those of shared runs included
-  counter unfilled[Pools]{};    // slots that these positions do not fill
-  counter resident[Pools]{};    // where that is not what is taken
+  counter positions{0};       // of leases, those of shared runs included
+  counter unfilled[Pools]{};  // slots that these positions do not fill
+  counter resident[Pools]{};  // where that is not what is taken
   counter runs{0};
   counter stalled{0};
   counter rejected[rejections]{};
@@ -61,8 +61,10 @@ struct place {
   bool own;
 
   void add(std::atomic<std::uint64_t>& counter, std::uint64_t difference) const noexcept {
-    if (own) counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
-    else counter.fetch_add(difference, std::memory_order_relaxed);
+    if (own)
+      counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
+    else
+      counter.fetch_add(difference, std::memory_order_relaxed);
   }
 };
 
@@ -116,12 +118,14 @@ class unit_words {
 
   /// `n` units of a pool, if at least `floor` stay free. When this fails, `n` units were not free together in the words
   /// as they were read one after the other; what other calls were moving meanwhile may have been missed.
-  [[nodiscard]] bool take(const place_type& here, std::size_t p, std::uint64_t n, std::uint64_t floor, bool& moved) noexcept {
+  [[nodiscard]] bool take(const place_type& here, std::size_t p, std::uint64_t n, std::uint64_t floor,
+                          bool& moved) noexcept {
     if (n == 0) return true;
     if (here.own && pools_[p].credit != 0) {
       auto& credit = here.at->credit[p];
       std::uint64_t c = credit.load();
-      if (c >= n && (floor == 0 || pools_[p].free.load() >= floor) && credit.compare_exchange_strong(c, c - n)) return true;
+      if (c >= n && (floor == 0 || pools_[p].free.load() >= floor) && credit.compare_exchange_strong(c, c - n))
+        return true;
     }
     if (take_free(p, n, floor)) return true;
     if (!gather(p)) return false;
@@ -130,7 +134,8 @@ class unit_words {
   }
 
   /// Of all pools or of none.
-  [[nodiscard, gnu::noinline]] bool take(const place_type& here, const units& n, const units& floor, bool& moved) noexcept {
+  [[nodiscard, gnu::noinline]] bool take(const place_type& here, const units& n, const units& floor,
+                                         bool& moved) noexcept {
     for (std::size_t p = 0; p < Pools; ++p) {
       if (take(here, p, n[p], floor[p], moved)) continue;
       moved = moved || p != 0;
