@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/config/engines.hpp>
+#include <kvbudget/config/plan.hpp>
 #include <kvbudget/report.hpp>
 
 int main() {

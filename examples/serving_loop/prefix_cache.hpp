@@ -2,11 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <kvbudget/ledger.hpp>
 #include <list>
 #include <unordered_map>
 #include <vector>
-
-#include <kvbudget/ledger.hpp>
 
 namespace serving {
 
@@ -54,7 +53,8 @@ class prefix_cache {
     return *held;
   }
 
-  /// Gives back the least recently used block that nobody needs and that `kept` does not end with; false if there is none.
+  /// Gives back the least recently used block that nobody needs and that `kept` does not end with; false if there is
+  /// none.
   bool evict(const prefix& kept) {
     for (auto id = by_use_.begin(); id != by_use_.end(); ++id) {
       const auto at = nodes_.find(*id);

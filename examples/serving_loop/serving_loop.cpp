@@ -4,17 +4,16 @@
 //   serving_loop [--svg FILE] [TRACE.csv | TRACE.jsonl]...
 //
 // Without a trace it runs a small synthetic one. With --svg it draws the use of the cache over time, of the last trace.
-#include <cstdio>
-#include <fstream>
-#include <string>
-#include <vector>
-
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <fstream>
 #include <kvbudget/core.hpp>
 #include <kvbudget/ledger/from_layers.hpp>
 #include <kvbudget/ledger/metrics.hpp>
 #include <kvbudget/report.hpp>
+#include <string>
+#include <vector>
 
 #include "simulation.hpp"
 
@@ -22,7 +21,8 @@ namespace {
 
 using namespace kvbudget;
 
-/// Llama 3.1 8B on 80 GiB, of which 0.9 are used, 3 GiB for all else: what is left for the cache, in blocks of 16 tokens.
+/// Llama 3.1 8B on 80 GiB, of which 0.9 are used, 3 GiB for all else: what is left for the cache, in blocks of 16
+/// tokens.
 constexpr full_attention layer = grouped_query_attention(8, 128, bf16);
 constexpr bytes weights(16'060'522'240U), gib_80(80 * gib), gib_3(3 * gib), mib_512(512 * mib);
 constexpr device_budget card{gib_80, {9, 10}, weights, gib_3, {0, 1}};
@@ -35,7 +35,8 @@ ledger_pool pool_of(bytes budget) {
 
 /// The invariant at every event, and nothing left at the end.
 template <class Policy>
-serving::outcome run(const serving::trace& t, const Policy& policy, const ledger_pool& pool, const serving::settings& s) {
+serving::outcome run(const serving::trace& t, const Policy& policy, const ledger_pool& pool,
+                     const serving::settings& s) {
   ledger books(policy, pool);
   using books_type = decltype(books);
   const std::function<void(const books_type&)> event = [](const books_type& b) {
@@ -70,8 +71,8 @@ void compare(const serving::trace& t, bytes budget, const std::string& svg) {
   fmt::print("{}: {} requests in {:.0f} s, the longest of {} positions, {} given up\n", t.name, t.arrivals.size(),
              t.arrivals.empty() ? 0.0 : t.arrivals.back().seconds, longest, cancelled);
   fmt::print("{} blocks of {}: {:.2g}\n", pool.capacity, pool.unit_bytes, pool.unit_bytes * pool.capacity);
-  fmt::print("  {:<19} {:>6} {:>7} {:>9} {:>8} {:>9} {:>9} {:>7} {:>8}\n", "policy", "served", "waited", "mean s", "running",
-             "preempted", "GiB", "waste %", "end s");
+  fmt::print("  {:<19} {:>6} {:>7} {:>9} {:>8} {:>9} {:>9} {:>7} {:>8}\n", "policy", "served", "waited", "mean s",
+             "running", "preempted", "GiB", "waste %", "end s");
   serving::settings s;
   s.reserve_length = slot;
   const serving::outcome slots = run(t, reserve_to_limit{}, pool, s);
@@ -80,7 +81,8 @@ void compare(const serving::trace& t, bytes budget, const std::string& svg) {
   const serving::outcome blocks = run(t, admit_resident{}, pool, s);
   print("blocks", blocks);
   serving::outcome shared;
-  const bool has_ids = std::any_of(t.arrivals.begin(), t.arrivals.end(), [](const auto& a) { return !a.hash_ids.empty(); });
+  const bool has_ids =
+      std::any_of(t.arrivals.begin(), t.arrivals.end(), [](const auto& a) { return !a.hash_ids.empty(); });
   if (has_ids) {
     s.share_prefixes = true;
     shared = run(t, admit_resident{}, pool, s);
@@ -95,7 +97,8 @@ void compare(const serving::trace& t, bytes budget, const std::string& svg) {
   picture.lines.push_back({"slots: reserved", slots.reserved, true});
   picture.lines.push_back({"slots: stored", slots.stored, true});
   picture.lines.push_back({"blocks: reserved", blocks.reserved, true});
-  picture.limits.push_back({"the device", static_cast<double>((pool.unit_bytes * pool.capacity).count()) / static_cast<double>(gib)});
+  picture.limits.push_back(
+      {"the device", static_cast<double>((pool.unit_bytes * pool.capacity).count()) / static_cast<double>(gib)});
   std::ofstream(svg) << to_svg(picture);
 }
 
@@ -105,12 +108,15 @@ int main(int argc, char** argv) {
   std::string svg;
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--svg" && i + 1 < argc) svg = argv[++i];
-    else files.emplace_back(argv[i]);
+    if (std::string(argv[i]) == "--svg" && i + 1 < argc)
+      svg = argv[++i];
+    else
+      files.emplace_back(argv[i]);
   }
   try {
     if (files.empty()) compare(serving::synthetic_trace(), mib_512 * 5U, svg);
-    for (const std::string& file : files) compare(serving::read_trace(file), card.available_for_cache(), file == files.back() ? svg : "");
+    for (const std::string& file : files)
+      compare(serving::read_trace(file), card.available_for_cache(), file == files.back() ? svg : "");
   } catch (const input_error& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 3;

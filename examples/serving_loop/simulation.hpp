@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
-#include <vector>
-
 #include <kvbudget/plot.hpp>
+#include <vector>
 
 #include "prefix_cache.hpp"
 #include "trace.hpp"
@@ -14,7 +13,7 @@
 namespace serving {
 
 struct settings {
-  double step_seconds = 0.03;       // of one position of all running sequences, however many
+  double step_seconds = 0.03;        // of one position of all running sequences, however many
   std::uint64_t reserve_length = 0;  // positions that each request is given, whatever it asks for; 0: its own
   bool share_prefixes = false;
 };
@@ -22,11 +21,11 @@ struct settings {
 struct outcome {
   std::uint64_t requests = 0, served = 0, cancelled = 0, refused = 0, preempted = 0, waited = 0;
   std::uint64_t most_running = 0;
-  std::uint64_t looked_up = 0, found = 0;  // blocks of 512 positions, whole ones
-  double seconds = 0;                      // until the last one ended
-  double waiting_seconds = 0;              // of all from arrival to first admission
-  double reserved_sum = 0, wasted_sum = 0;  // bytes, every tenth step
-  std::uint64_t most_reserved = 0;         // bytes
+  std::uint64_t looked_up = 0, found = 0;      // blocks of 512 positions, whole ones
+  double seconds = 0;                          // until the last one ended
+  double waiting_seconds = 0;                  // of all from arrival to first admission
+  double reserved_sum = 0, wasted_sum = 0;     // bytes, every tenth step
+  std::uint64_t most_reserved = 0;             // bytes
   std::vector<kvbudget::plot_point> reserved;  // GiB over seconds
   std::vector<kvbudget::plot_point> stored;
 

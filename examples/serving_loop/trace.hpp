@@ -4,14 +4,12 @@
 #include <charconv>
 #include <cstdint>
 #include <fstream>
+#include <kvbudget/errors.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
-
-#include <kvbudget/errors.hpp>
 
 namespace serving {
 
@@ -60,7 +58,8 @@ namespace detail {
 constexpr std::uint64_t most_positions = 0x7fff'ffffU;
 
 [[noreturn]] inline void fail(const std::string& file, std::size_t line, std::string_view value, const char* expected) {
-  throw kvbudget::config_error({file, "line " + std::to_string(line), std::string(value.substr(0, 60))}, "not understood", expected);
+  throw kvbudget::config_error({file, "line " + std::to_string(line), std::string(value.substr(0, 60))},
+                               "not understood", expected);
 }
 
 inline std::string_view field(std::string_view& rest) {
@@ -82,8 +81,10 @@ inline std::optional<double> seconds_of_day(std::string_view text) {
   for (std::size_t i = 17; i < text.size(); ++i) {
     if (text[i] == '.' && i == 19) continue;
     if (text[i] < '0' || text[i] > '9' || text.size() > 30) return {};
-    if (i > 19) seconds += (scale /= 10) * (text[i] - '0');
-    else seconds = seconds * 10 + (text[i] - '0');
+    if (i > 19)
+      seconds += (scale /= 10) * (text[i] - '0');
+    else
+      seconds = seconds * 10 + (text[i] - '0');
   }
   if (!number(text.substr(11, 2), hours) || !number(text.substr(14, 2), minutes)) return {};
   return 3600.0 * hours + 60.0 * minutes + seconds;
@@ -131,7 +132,8 @@ inline std::vector<arrival> read_mooncake_jsonl(std::istream& in, const std::str
     const auto row = nlohmann::json::parse(line, nullptr, false);
     const auto count = [&](const char* name) {
       const auto at = row.is_object() ? row.find(name) : row.end();
-      if (!row.is_object() || at == row.end() || !at->is_number_unsigned() || at->get<std::uint64_t>() > most_positions) {
+      if (!row.is_object() || at == row.end() || !at->is_number_unsigned() ||
+          at->get<std::uint64_t>() > most_positions) {
         fail(file, number, line, "timestamp, input_length and output_length, numbers below 2^31");
       }
       return at->get<std::uint64_t>();
@@ -141,7 +143,8 @@ inline std::vector<arrival> read_mooncake_jsonl(std::istream& in, const std::str
     a.prompt = count("input_length");
     a.generated = count("output_length");
     const auto ids = row.find("hash_ids");
-    if (ids == row.end() || !ids->is_array() || ids->size() != (a.prompt + positions_per_hash - 1) / positions_per_hash) {
+    if (ids == row.end() || !ids->is_array() ||
+        ids->size() != (a.prompt + positions_per_hash - 1) / positions_per_hash) {
       fail(file, number, line, "hash_ids, one for every 512 positions of the prompt");
     }
     for (const auto& id : *ids) {
@@ -162,7 +165,8 @@ inline trace read_trace(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw kvbudget::config_error({file, "", ""}, "cannot be read", "a file");
   if (name.size() > 4 && name.compare(name.size() - 4, 4, ".csv") == 0) return {name, detail::read_azure_csv(in, file)};
-  if (name.size() > 6 && name.compare(name.size() - 6, 6, ".jsonl") == 0) return {name, detail::read_mooncake_jsonl(in, file)};
+  if (name.size() > 6 && name.compare(name.size() - 6, 6, ".jsonl") == 0)
+    return {name, detail::read_mooncake_jsonl(in, file)};
   throw kvbudget::config_error({file, "", ""}, "neither .csv nor .jsonl", "a trace of Azure or of Mooncake");
 }
 

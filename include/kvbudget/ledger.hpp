@@ -3,13 +3,12 @@
 //   ledger books(reserve_to_limit{}, ledger_pool{"kv_cache", 28'000, 2_MiB, {{1, 16_tokens}}});
 //   if (auto lease = books.try_admit(request(3072_tokens, 1024_tokens))) … else lease.why()
 //
-// Admitting, extending and giving back take no lock and allocate nothing: a compare-exchange per pool, and one more where
-// a thread's credit does not suffice. Only requests that wait use a mutex.
+// Admitting, extending and giving back take no lock and allocate nothing: a compare-exchange per pool, and one more
+// where a thread's credit does not suffice. Only requests that wait use a mutex.
 #pragma once
 
 #include <cstdio>
 #include <cstdlib>
-
 #include <kvbudget/ledger/lease.hpp>
 #include <kvbudget/ledger/waiting.hpp>
 
@@ -22,9 +21,10 @@ struct reserve_to_limit {
   static constexpr share watermark{0, 1};
 };
 
-/// A request is given the units of its prompt, if `watermark` of each pool stays free, and takes further ones as it grows,
-/// as block-based engines do. More is admitted; but a lease can find no room to grow, and then it must wait for another
-/// one to end, or one must be preempted and computed again. The default is vLLM's (BlockSpaceManager, watermark 0.01).
+/// A request is given the units of its prompt, if `watermark` of each pool stays free, and takes further ones as it
+/// grows, as block-based engines do. More is admitted; but a lease can find no room to grow, and then it must wait for
+/// another one to end, or one must be preempted and computed again. The default is that of vLLM before its v1 scheduler
+/// (vllm/core/block_manager.py, watermark: 0.01).
 struct admit_resident {
   static constexpr bool reserves = false;
   share watermark{1, 100};
@@ -67,8 +67,7 @@ class ledger {
     prompt_end_ = bound(floor_);
     plain_end_ = plain_ ? prompt_end_ : 0;
   }
-  ledger(const Policy& policy, const ledger_pool& only)
-    requires(Pools == 1)
+  ledger(const Policy& policy, const ledger_pool& only) requires(Pools == 1)
       : ledger(policy, std::array<ledger_pool, Pools>{only}) {}
   ledger(const ledger&) = delete;
   ledger& operator=(const ledger&) = delete;
@@ -122,7 +121,8 @@ class ledger {
   [[nodiscard]] lease admit(const request& r, time deadline, const cancellation* ended_by = nullptr) {
     return admit(r, prefix(), deadline, ended_by);
   }
-  [[nodiscard]] lease admit(const request& r, const prefix& shared, time deadline, const cancellation* ended_by = nullptr) {
+  [[nodiscard]] lease admit(const request& r, const prefix& shared, time deadline,
+                            const cancellation* ended_by = nullptr) {
     const auto here = words_.here();
     rejection why = possible(r, shared);
     if (why == rejection::none) {
@@ -175,7 +175,8 @@ class ledger {
       to.unit_bytes = rule.unit_bytes;
       to.capacity = rule.capacity;
       to.reserved = to.resident = words_.taken(p);
-      if constexpr (Policy::reserves) to.resident = at_most(to.reserved, sum([p](auto& at) -> auto& { return at.resident[p]; }));
+      if constexpr (Policy::reserves)
+        to.resident = at_most(to.reserved, sum([p](auto& at) -> auto& { return at.resident[p]; }));
       to.high_water = words_.high_water(p);
       if (to.high_water < to.reserved) to.high_water = to.reserved;
       const std::uint64_t slots = rule.fixed * rule.slots_per_unit * s.sequences + positions * rule.slots_per_position -
@@ -225,12 +226,15 @@ class ledger {
   [[nodiscard]] units admission(const request& r, const run* shared) const noexcept {
     return needed(r.prompt.count(), r.prompt.count(), r.prompt.count() + r.generated.count(), shared);
   }
-  [[nodiscard]] units needed(std::uint64_t n, std::uint64_t longest, std::uint64_t limit, const run* shared) const noexcept {
+  [[nodiscard]] units needed(std::uint64_t n, std::uint64_t longest, std::uint64_t limit,
+                             const run* shared) const noexcept {
     const std::uint64_t begin = shared != nullptr ? shared->end : 0;
     units need;
     for (std::size_t p = 0; p < Pools; ++p) {
-      if constexpr (Policy::reserves) need[p] = rules_[p].reserved(limit, begin);
-      else need[p] = rules_[p].held(n, longest, begin);
+      if constexpr (Policy::reserves)
+        need[p] = rules_[p].reserved(limit, begin);
+      else
+        need[p] = rules_[p].held(n, longest, begin);
     }
     return need;
   }
@@ -301,8 +305,10 @@ class ledger {
     units more{}, less{};
     for (std::size_t p = 0; p < Pools; ++p) {
       const std::uint64_t need = detail::saturating_sum(detail::saturating_sum(of_run[p], each[p]), each[p]);
-      if (need > from.held_[p]) more[p] = need - from.held_[p];
-      else less[p] = from.held_[p] - need;
+      if (need > from.held_[p])
+        more[p] = need - from.held_[p];
+      else
+        less[p] = from.held_[p] - need;
     }
     const place here = words_.here();
     if (!take(here, more, units{})) {
@@ -329,7 +335,8 @@ class ledger {
     return child;
   }
 
-  // ---- shared runs ----------------------------------------------------------------------------------------------------
+  // ---- shared runs
+  // ----------------------------------------------------------------------------------------------------
 
   [[nodiscard]] bool windows_reach(const run* r, std::uint64_t longest) const noexcept {
     return r != nullptr && largest_window_ != 0 && longest < detail::saturating_sum(r->end, largest_window_);
@@ -378,9 +385,11 @@ class ledger {
     }
   }
 
-  // ---- statistics -----------------------------------------------------------------------------------------------------
+  // ---- statistics
+  // -----------------------------------------------------------------------------------------------------
 
-  void count_sequence(const place& here, std::uint64_t n, std::uint64_t longest, std::uint64_t shared, int sign) noexcept {
+  void count_sequence(const place& here, std::uint64_t n, std::uint64_t longest, std::uint64_t shared,
+                      int sign) noexcept {
     here.add(here.at->positions, sign < 0 ? 0 - n : n);
     for (std::size_t p = 0; p < Pools; ++p) {
       if (shared != 0 || largest_window_ != 0) {
@@ -421,7 +430,7 @@ class ledger {
   std::uint64_t plain_end_ = 0;    // the same if all pools are plain, else 0
   std::uint64_t largest_window_ = 0;
   std::uint64_t smallest_mask_ = (std::uint64_t{1} << 40U) - 1;  // of the smallest block, less one
-  bool plain_ = true;  // all pools are
+  bool plain_ = true;                                            // all pools are
   words words_;
   wait_queue<Threading> queue_;
 };

@@ -247,6 +247,7 @@ struct quantity_row {
                          {"usable_bytes", d.budget.usable().count()},
                          {"weights_bytes", d.budget.weights.count()},
                          {"cache_bytes", d.cache_bytes.value()},
+                         {"peak_bytes", d.peak_bytes.value()},
                          {"overhead_bytes", d.budget.overhead(d.cache_bytes).valid() ? json(d.budget.overhead(d.cache_bytes).value()) : json(nullptr)},
                          {"available_bytes", d.budget.available_for_cache().count()},
                          {"weights_basis", name_of(r.weights)},

@@ -1,6 +1,9 @@
 // Random histories of a ledger against a model that keeps every block as an entry of a set and knows no formula. All is
 // compared after each step; a history that fails is made shorter until nothing can be left out of it.
 #include <algorithm>
+#include <kvbudget/layers.hpp>
+#include <kvbudget/ledger.hpp>
+#include <kvbudget/ledger/from_layers.hpp>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,15 +14,12 @@
 #include "random.hpp"
 #include "support/catch.hpp"
 
-#include <kvbudget/ledger.hpp>
-#include <kvbudget/ledger/from_layers.hpp>
-#include <kvbudget/layers.hpp>
-
 using namespace kvbudget;
 
 namespace {
 
-// ---- the model ---------------------------------------------------------------------------------------------------------
+// ---- the model
+// ---------------------------------------------------------------------------------------------------------
 
 using block_set = std::set<std::uint64_t>;
 using group_blocks = std::vector<block_set>;  // of each group of all pools, in order
@@ -50,7 +50,8 @@ class model_ledger {
     }
   }
 
-  /// Blocks of a group that are a sequence's own: those of its positions, but for the shared ones and those left behind.
+  /// Blocks of a group that are a sequence's own: those of its positions, but for the shared ones and those left
+  /// behind.
   static block_set own(const cache_group& g, std::uint64_t n, std::uint64_t longest, std::uint64_t shared) {
     block_set result;
     const std::uint64_t b = g.block_size.count(), w = g.window.count();
@@ -63,7 +64,8 @@ class model_ledger {
   static std::uint64_t filled(const cache_group& g, const block_set& blocks, std::uint64_t n) {
     std::uint64_t sum = 0;
     for (const std::uint64_t block : blocks) {
-      for (std::uint64_t position = block * g.block_size.count(); position < (block + 1) * g.block_size.count(); ++position) {
+      for (std::uint64_t position = block * g.block_size.count(); position < (block + 1) * g.block_size.count();
+           ++position) {
         const bool attended = g.window.count() == 0 || position + g.window.count() >= n;
         if (attended && position < n) ++sum;
       }
@@ -73,7 +75,8 @@ class model_ledger {
   static bool used(const cache_group& g) { return g.units != 0; }
   static bool grows(const cache_group& g) { return used(g) && g.block_size.count() != 0; }
 
-  [[nodiscard]] std::uint64_t resident(std::size_t p, std::uint64_t n, std::uint64_t longest, std::uint64_t shared) const {
+  [[nodiscard]] std::uint64_t resident(std::size_t p, std::uint64_t n, std::uint64_t longest,
+                                       std::uint64_t shared) const {
     std::uint64_t sum = 0;
     for (const cache_group& g : pools_[p].groups) {
       if (!used(g)) continue;
@@ -89,7 +92,8 @@ class model_ledger {
     for (const cache_group& g : pools_[p].groups) {
       if (!used(g)) continue;
       std::uint64_t most = grows(g) ? 0 : 1;
-      for (std::uint64_t m = shared; grows(g) && m <= limit; ++m) most = std::max<std::uint64_t>(most, own(g, m, m, shared).size());
+      for (std::uint64_t m = shared; grows(g) && m <= limit; ++m)
+        most = std::max<std::uint64_t>(most, own(g, m, m, shared).size());
       sum += most * g.units;
     }
     return sum;
@@ -112,8 +116,9 @@ class model_ledger {
       const cache_group& g = pools_[p].groups[i];
       if (!used(g)) continue;
       for (const auto& s : sequences) {
-        sum += grows(g) ? filled(g, own(g, s->n, s->longest, s->shared()), s->n) * g.units * (common / g.block_size.count())
-                        : g.units * common;
+        sum += grows(g)
+                   ? filled(g, own(g, s->n, s->longest, s->shared()), s->n) * g.units * (common / g.block_size.count())
+                   : g.units * common;
       }
       if (!grows(g)) continue;
       for (const model_run* r : live_runs()) {
@@ -162,7 +167,8 @@ class model_ledger {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < max_groups; ++i) {
       const cache_group& g = pools_[p].groups[i];
-      if (grows(g) && (g.window.count() == 0 || r.window_holders != 0)) sum += r.blocks[p * max_groups + i].size() * g.units;
+      if (grows(g) && (g.window.count() == 0 || r.window_holders != 0))
+        sum += r.blocks[p * max_groups + i].size() * g.units;
     }
     return sum;
   }
@@ -215,7 +221,8 @@ class model_ledger {
   std::uint64_t window_ = 0;
 };
 
-// ---- histories -----------------------------------------------------------------------------------------------------------
+// ---- histories
+// -----------------------------------------------------------------------------------------------------------
 
 /// What it does depends on what there is, so that any part of a history is one too.
 struct step {
@@ -224,7 +231,8 @@ struct step {
 };
 
 std::string to_string(const std::vector<step>& history) {
-  static const char* const names[] = {"admit", "extend", "shrink", "fork", "release", "move", "unwind", "share", "unshare"};
+  static const char* const names[] = {"admit", "extend", "shrink", "fork",   "release",
+                                      "move",  "unwind", "share",  "unshare"};
   std::string text;
   for (const step& s : history) {
     text += std::string("{") + names[s.kind] + ", " + std::to_string(s.which) + ", " + std::to_string(s.a) + ", " +
@@ -248,7 +256,8 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
   std::uint64_t rejected = 0, stalled = 0, admitted = 0;
   const auto expect = [&](bool same, const std::string& what, std::uint64_t ours, std::uint64_t model) {
     if (!same && !found) {
-      found = "step " + std::to_string(at) + ": " + what + " " + std::to_string(ours) + ", in the model " + std::to_string(model);
+      found = "step " + std::to_string(at) + ": " + what + " " + std::to_string(ours) + ", in the model " +
+              std::to_string(model);
     }
   };
   const auto answer = [&](rejection ours, rejection model) {
@@ -265,8 +274,10 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
         const run_pointer run = i == 0 ? nullptr : m.prefixes[i - 1];
         const std::uint64_t prompt = s.a, limit = std::uint64_t{s.a} + s.b;
         rejection expected = rejection::none;
-        if (run && prompt < run->end) expected = rejection::wrong_length;
-        else if (!m.fits_alone(limit, false) || !m.fits_alone(prompt, true)) expected = rejection::never_fits;
+        if (run && prompt < run->end)
+          expected = rejection::wrong_length;
+        else if (!m.fits_alone(limit, false) || !m.fits_alone(prompt, true))
+          expected = rejection::never_fits;
         else {
           for (std::size_t p = 0; p < Pools; ++p) after[p] += m.need(p, prompt, prompt, limit, run ? run->end : 0);
           if (!m.room(after, true)) expected = rejection::no_room;
@@ -322,7 +333,8 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
         if (leases.empty() || leases.size() > 12) break;
         model_sequence& q = *m.sequences[lease];
         run_pointer run = m.make_run(q.n, q.longest, q.run);
-        const bool empty = std::all_of(run->blocks.begin(), run->blocks.end(), [](const block_set& b) { return b.empty(); });
+        const bool empty =
+            std::all_of(run->blocks.begin(), run->blocks.end(), [](const block_set& b) { return b.empty(); });
         if (empty) run = q.run;
         if (!empty) run->window_holders = 1;
         for (std::size_t p = 0; p < Pools; ++p) {
@@ -352,8 +364,10 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
         if (leases.empty()) break;
         m.leave(*m.sequences[lease]);
         m.sequences.erase(m.sequences.begin() + static_cast<std::ptrdiff_t>(lease));
-        if (s.kind == step::release) leases[lease].release();  // and again by erase
-        else leases[lease] = typename ledger<Policy, Pools>::lease();
+        if (s.kind == step::release)
+          leases[lease].release();  // and again by erase
+        else
+          leases[lease] = typename ledger<Policy, Pools>::lease();
         leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(lease));
         break;
       }
@@ -364,8 +378,10 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
         const std::uint64_t n = s.a;
         const run_pointer run = m.make_run(n, n, parent);
         rejection expected = rejection::none;
-        if (parent && n < parent->end) expected = rejection::wrong_length;
-        else if (!m.fits_alone(n, true)) expected = rejection::never_fits;
+        if (parent && n < parent->end)
+          expected = rejection::wrong_length;
+        else if (!m.fits_alone(n, true))
+          expected = rejection::never_fits;
         else {
           run->window_holders = 1;
           for (std::size_t p = 0; p < Pools; ++p) after[p] += m.units_of(*run, p);
@@ -399,7 +415,8 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
       const std::uint64_t reserved = m.reserved(p), resident = m.resident(p);
       expect(now.pools[p].reserved == reserved, pool + "reserved", now.pools[p].reserved, reserved);
       expect(now.pools[p].resident == resident, pool + "resident", now.pools[p].resident, resident);
-      expect(now.pools[p].reserved <= pools[p].capacity, pool + "over the budget", now.pools[p].reserved, pools[p].capacity);
+      expect(now.pools[p].reserved <= pools[p].capacity, pool + "over the budget", now.pools[p].reserved,
+             pools[p].capacity);
       if (s.b % 2 == 0) {
         const std::uint64_t common = detail::pool_rule(pools[p]).slots_per_unit;
         const std::uint64_t stored = m.stored(p, common) * pools[p].unit_bytes.count() / common;
@@ -420,17 +437,21 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
   prefixes.clear();
   leases.clear();
   const ledger_snapshot<Pools> end = books.snapshot();
-  for (std::size_t p = 0; p < Pools; ++p) expect(end.pools[p].reserved == 0, "left at the end", end.pools[p].reserved, 0);
-  for (std::size_t p = 0; p < Pools; ++p) expect(end.pools[p].stored.count() == 0, "stored at the end", end.pools[p].stored.count(), 0);
+  for (std::size_t p = 0; p < Pools; ++p)
+    expect(end.pools[p].reserved == 0, "left at the end", end.pools[p].reserved, 0);
+  for (std::size_t p = 0; p < Pools; ++p)
+    expect(end.pools[p].stored.count() == 0, "stored at the end", end.pools[p].stored.count(), 0);
   return found;
 }
 
 std::vector<step> any_history(testing::random& random, std::size_t size, std::uint64_t longest) {
   std::vector<step> history;
   for (std::size_t i = 0; i < size; ++i) {
-    const auto kind = static_cast<step::kind_type>(random.coin() ? random.between(0, 1) : random.between(0, step::kinds - 1));
+    const auto kind =
+        static_cast<step::kind_type>(random.coin() ? random.between(0, 1) : random.between(0, step::kinds - 1));
     history.push_back({kind, static_cast<std::uint32_t>(random.between(0, 99)),
-                       static_cast<std::uint32_t>(random.between(0, longest)), static_cast<std::uint32_t>(random.between(0, longest))});
+                       static_cast<std::uint32_t>(random.between(0, longest)),
+                       static_cast<std::uint32_t>(random.between(0, longest))});
   }
   return history;
 }
@@ -444,8 +465,10 @@ std::vector<step> shrunk(std::vector<step> history, const Fails& fails) {
       std::vector<step> shorter = history;
       const auto from = shorter.begin() + static_cast<std::ptrdiff_t>(at);
       shorter.erase(from, from + static_cast<std::ptrdiff_t>(std::min(size, shorter.size() - at)));
-      if (fails(shorter)) history = std::move(shorter);
-      else at += size;
+      if (fails(shorter))
+        history = std::move(shorter);
+      else
+        at += size;
     }
     if (history.size() == before || size > 1) size /= 2;
   }
@@ -457,8 +480,10 @@ std::vector<step> shrunk(std::vector<step> history, const Fails& fails) {
         for (const std::uint32_t smaller : {std::uint32_t{0}, was / 2, was - 1}) {
           if (was == 0 || s.*number != was) continue;
           s.*number = smaller;
-          if (fails(history)) again = true;
-          else s.*number = was;
+          if (fails(history))
+            again = true;
+          else
+            s.*number = was;
         }
       }
     }
@@ -482,8 +507,12 @@ void check(const Policy& policy, const std::array<ledger_pool, Pools>& pools, st
 constexpr ledger_pool full_pool(std::uint64_t capacity, std::optional<std::uint64_t> credit = {}) {
   return {"full", capacity, 96_B, {{1, 16_tokens, {}}}, credit};
 }
-constexpr ledger_pool window_pool(std::uint64_t capacity) { return {"window", capacity, 64_B, {{2, 8_tokens, 21_tokens}}, {}}; }
-constexpr ledger_pool odd_pool(std::uint64_t capacity) { return {"odd", capacity, 1_B, {{3, 6_tokens, {}}, {5, 10_tokens, 13_tokens}}, 20U}; }
+constexpr ledger_pool window_pool(std::uint64_t capacity) {
+  return {"window", capacity, 64_B, {{2, 8_tokens, 21_tokens}}, {}};
+}
+constexpr ledger_pool odd_pool(std::uint64_t capacity) {
+  return {"odd", capacity, 1_B, {{3, 6_tokens, {}}, {5, 10_tokens, 13_tokens}}, 20U};
+}
 constexpr ledger_pool state_pool(std::uint64_t capacity) { return {"state", capacity, 1000_B, {{1, {}, {}}}, {}}; }
 
 }  // namespace
@@ -538,7 +567,8 @@ TEST_CASE("a pool of layers takes at its limit what the layers take under paged"
     CAPTURE(prompt, generated, policy.block_size.count());
     ledger exact(reserve_to_limit{}, byte_pool(layers, policy, each * 3));
     const request r{tokens(prompt), tokens(generated)};
-    const auto first = exact.try_admit(r), second = exact.try_admit(r), third = exact.try_admit(r), fourth = exact.try_admit(r);
+    const auto first = exact.try_admit(r), second = exact.try_admit(r), third = exact.try_admit(r),
+               fourth = exact.try_admit(r);
     REQUIRE(first.units(0) == each.count());
     REQUIRE(static_cast<bool>(third));
     REQUIRE(fourth.why() == rejection::no_room);

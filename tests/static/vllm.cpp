@@ -1,5 +1,6 @@
 // vLLM in constant expressions: a model that is known at compile time is planned at compile time.
 #include <kvbudget/engines/vllm.hpp>
+#include <kvbudget/ledger/vllm.hpp>
 
 namespace {
 
@@ -43,6 +44,9 @@ static_assert(plan(llama_model, with_memory(40 * gib)).stages[0].bytes_per_block
 static_assert(plan(llama_model, with_memory(40 * gib)).num_blocks == 20'480);
 static_assert(plan(llama_model, with_memory(40 * gib)).blocks_per_request == 8192);
 static_assert(plan(llama_model, with_memory(40 * gib)).tokens == 327'680);
+// What a ledger counts: all blocks but the null block, and for the longest request as many as vLLM.
+static_assert(block_pool(plan(llama_model, with_memory(40 * gib))).capacity == 20'479);
+static_assert(kvbudget::detail::pool_rule(block_pool(plan(llama_model, with_memory(40 * gib)))).peak(131'072) == checked_count(8192));
 static_assert(plan(llama_model, with_memory(10 * gib)).reason == refusal::memory_too_small);
 static_assert(plan(llama_model, with_memory(10 * gib)).estimated_max_model_len == 81'904);
 static_assert([] {
@@ -78,6 +82,8 @@ constexpr model gpt_oss_model = [] {
 }();
 static_assert(plan(gpt_oss_model, {}).stages[0].bytes_per_block == 393'216);
 static_assert(plan(gpt_oss_model, {}).blocks_per_request == 1033 + 8192);
+static_assert(kvbudget::detail::pool_rule(block_pool(plan(gpt_oss_model, with_memory(40 * gib)))).peak(131'072) ==
+              checked_count(1033 + 8192));
 static_assert(plan(gpt_oss_model, {}).groups.size() == 2);
 static_assert(plan(gpt_oss_model, {}).cache_hit_alignment == 16);
 
@@ -97,7 +103,7 @@ static_assert(sizeof(speculative_method_names) / sizeof(*speculative_method_name
               static_cast<std::size_t>(speculative_method::dspark) + 1);
 
 // The inverses
-static_assert(most_concurrent_requests(plan(llama_model, with_memory(40 * gib)), request{1000, 24}).value() ==
+static_assert(most_concurrent_requests(plan(llama_model, with_memory(40 * gib)), vllm::request{1000, 24}).value() ==
               20'479 / 64);
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Threads that admit, wait, extend, shrink, fork, share and cancel at random, while one looks on. Nothing may ever exceed
-// the budget, and exactly nothing may be left at the end.
+// Threads that admit, wait, extend, shrink, fork, share and cancel at random, while one looks on. Nothing may ever
+// exceed the budget, and exactly nothing may be left at the end.
 //
 //   ledger_storm [OPERATIONS [THREADS [SEED]]]
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <kvbudget/ledger.hpp>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,8 +13,6 @@
 #include <vector>
 
 #include "property/random.hpp"
-
-#include <kvbudget/ledger.hpp>
 
 namespace {
 
@@ -34,7 +33,8 @@ class storm {
     std::atomic<bool> over{false}, done{false};
     const auto look = [&] {
       for (const pool_snapshot& p : books_.snapshot().pools) {
-        if (p.reserved > p.capacity || p.resident > p.reserved || p.stored > p.resident_bytes() || p.high_water > p.capacity) {
+        if (p.reserved > p.capacity || p.resident > p.reserved || p.stored > p.resident_bytes() ||
+            p.high_water > p.capacity) {
           over = true;
         }
       }
@@ -56,9 +56,10 @@ class storm {
     const auto end = books_.snapshot();
     bool empty = end.sequences == 0 && end.shared_runs == 0 && end.waiting == 0;
     for (const pool_snapshot& p : end.pools) empty = empty && p.reserved == 0 && p.resident == 0 && p.stored == bytes();
-    std::printf("%llu admitted, %llu stalled, %llu found no room, %llu did not overtake, %llu too late, %llu cancelled\n",
-                count(end.admitted), count(end.stalled), rejected(end, rejection::no_room), rejected(end, rejection::others_wait),
-                rejected(end, rejection::deadline), rejected(end, rejection::cancelled));
+    std::printf(
+        "%llu admitted, %llu stalled, %llu found no room, %llu did not overtake, %llu too late, %llu cancelled\n",
+        count(end.admitted), count(end.stalled), rejected(end, rejection::no_room),
+        rejected(end, rejection::others_wait), rejected(end, rejection::deadline), rejected(end, rejection::cancelled));
     if (over) std::puts("over the budget");
     if (!empty) std::puts("something is left");
     // Nothing moves any more: the credit of the threads that have ended is to be had.
@@ -111,17 +112,20 @@ class storm {
           }
         }
       } else if (kind < 64) {
-        if (!leases.empty() && leases[which].shrink(tokens(random.between(0, 100))) != rejection::none) leases[which].publish();
+        if (!leases.empty() && leases[which].shrink(tokens(random.between(0, 100))) != rejection::none)
+          leases[which].publish();
       } else if (kind < 70) {
         if (!leases.empty()) keep(leases[which].fork());
       } else if (kind < 73) {
         if (prefixes.size() < 3) {
-          auto p = prefixes.empty() ? books_.try_share(tokens(random.between(0, 100)))
-                                    : books_.try_share(prefixes[0].length() + tokens(random.between(0, 60)), prefixes[0]);
+          auto p = prefixes.empty()
+                       ? books_.try_share(tokens(random.between(0, 100)))
+                       : books_.try_share(prefixes[0].length() + tokens(random.between(0, 60)), prefixes[0]);
           if (p) prefixes.push_back(std::move(p));
         }
       } else if (kind < 77) {
-        if (!prefixes.empty()) keep(books_.try_admit(request(prefixes.back().length() + r.prompt, r.generated), prefixes.back()));
+        if (!prefixes.empty())
+          keep(books_.try_admit(request(prefixes.back().length() + r.prompt, r.generated), prefixes.back()));
       } else if (kind < 79) {
         if (!prefixes.empty()) prefixes.erase(prefixes.begin());
       } else if (!leases.empty()) {

@@ -1,5 +1,5 @@
-// Real traces from end to end, under all three policies, with the invariant checked at every event and nothing left at the
-// end; and what the ledger counts of shared prefixes against what is in the file.
+// Real traces from end to end, under all three policies, with the invariant checked at every event and nothing left at
+// the end; and what the ledger counts of shared prefixes against what is in the file.
 //
 //   ledger_traces FILE...
 #include <cstdio>
@@ -18,7 +18,9 @@ void require(bool good, const std::string& what) {
   if (!good) throw std::logic_error(what);
 }
 
-ledger_pool pool_of(std::uint64_t capacity) { return {"kv_cache", capacity, bytes(2 * mib), {{1, tokens(16U), {}}}, {}}; }
+ledger_pool pool_of(std::uint64_t capacity) {
+  return {"kv_cache", capacity, bytes(2 * mib), {{1, tokens(16U), {}}}, {}};
+}
 
 template <class Books>
 void require_empty(const Books& books) {
@@ -28,7 +30,8 @@ void require_empty(const Books& books) {
 }
 
 template <class Policy>
-serving::outcome run(const serving::trace& t, const Policy& policy, std::uint64_t capacity, std::uint64_t slot, bool share) {
+serving::outcome run(const serving::trace& t, const Policy& policy, std::uint64_t capacity, std::uint64_t slot,
+                     bool share) {
   ledger books(policy, pool_of(capacity));
   using books_type = decltype(books);
   std::uint64_t events = 0;
@@ -48,8 +51,8 @@ serving::outcome run(const serving::trace& t, const Policy& policy, std::uint64_
   require(o.served == t.arrivals.size() && o.refused == 0 && o.cancelled == 0, "not all were served");
   require(!Policy::reserves || o.preempted == 0, "a reservation was preempted");
   std::printf("  %s%s: %llu events, %llu preempted, at most %llu at once\n", Policy::reserves ? "slots" : "blocks",
-              share ? ", prefixes" : "", static_cast<unsigned long long>(events), static_cast<unsigned long long>(o.preempted),
-              static_cast<unsigned long long>(o.most_running));
+              share ? ", prefixes" : "", static_cast<unsigned long long>(events),
+              static_cast<unsigned long long>(o.preempted), static_cast<unsigned long long>(o.most_running));
   return o;
 }
 
@@ -97,7 +100,8 @@ void run(const std::string& file) {
   const serving::outcome unlimited = run(t, admit_resident{}, std::uint64_t{1} << 40U, 0, true);
   require(unlimited.preempted == 0 && unlimited.waited == 0, "somebody waited without a limit");
   const std::pair<std::uint64_t, std::uint64_t> whole{105'592, 276'491}, all{105'710, 288'500};
-  require(std::pair(unlimited.found, unlimited.looked_up) == whole, "105,592 of 276,491 whole blocks, in the simulation");
+  require(std::pair(unlimited.found, unlimited.looked_up) == whole,
+          "105,592 of 276,491 whole blocks, in the simulation");
   require(seen_before(t, true) == whole, "105,592 of 276,491 whole blocks");
   require(seen_before(t, false) == all, "105,710 of 288,500 blocks, the last ones of prompts included");
 }

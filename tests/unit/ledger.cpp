@@ -5,20 +5,21 @@
 #include <vector>
 
 #if defined(__unix__)
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #endif
-
-#include "support/catch.hpp"
 
 #include <kvbudget/ledger.hpp>
 #include <kvbudget/ledger/from_layers.hpp>
 #include <kvbudget/ledger/metrics.hpp>
 #include <kvbudget/ledger/vllm.hpp>
 #include <kvbudget/model.hpp>
+
+#include "support/catch.hpp"
 
 using namespace kvbudget;
 using namespace std::chrono_literals;
@@ -33,7 +34,8 @@ auto late() { return std::chrono::steady_clock::now() + 60s; }
 
 using one_pool = ledger<admit_resident, 1>;
 static_assert(!std::is_copy_constructible_v<one_pool::lease> && std::is_nothrow_move_constructible_v<one_pool::lease>);
-static_assert(!std::is_copy_constructible_v<one_pool::prefix> && std::is_nothrow_move_constructible_v<one_pool::prefix>);
+static_assert(!std::is_copy_constructible_v<one_pool::prefix> &&
+              std::is_nothrow_move_constructible_v<one_pool::prefix>);
 static_assert(!std::is_move_constructible_v<one_pool>);
 static_assert(noexcept(std::declval<one_pool&>().try_admit(std::declval<const request&>())));
 static_assert(noexcept(std::declval<one_pool::lease&>().extend(tokens())));
@@ -59,12 +61,12 @@ TEST_CASE("reserving to the limit never stalls and wastes what is not stored") {
 }
 
 TEST_CASE("admitting what is resident admits more, and a lease can stall") {
-  ledger books(admit_resident{{1, 100}}, blocks_of_16(400));  // 4 blocks stay free at an admission
+  ledger books(admit_resident{{1, 100}}, blocks_of_16(400));        // 4 blocks stay free at an admission
   auto first = books.try_admit(request(3072_tokens, 1024_tokens));  // 192 blocks
   auto second = books.try_admit(request(3072_tokens, 1024_tokens));
   CHECK(second);
   CHECK(books.try_admit(request(64_tokens, 0_tokens)));
-  CHECK(books.try_admit(request(192_tokens, 0_tokens)));             // the last 12 above the watermark
+  CHECK(books.try_admit(request(192_tokens, 0_tokens)));  // the last 12 above the watermark
   CHECK(books.try_admit(request(193_tokens, 0_tokens)).why() == rejection::no_room);
   CHECK(first.extend(3072_tokens + 16_tokens * 16U) == rejection::none);
   CHECK(first.extend(3072_tokens + 16_tokens * 16U + 1_tokens) == rejection::no_room);
@@ -95,15 +97,20 @@ TEST_CASE("what never fits is said at once") {
 }
 
 TEST_CASE("numbers of more than 64 bits are an error") {
-  CHECK_THROWS_AS(ledger(admit_resident{}, ledger_pool{"pool", ~std::uint64_t{0}, 2_B, {{1, 1_tokens, {}}}, {}}), size_error);
-  CHECK_THROWS_AS(ledger(admit_resident{}, ledger_pool{"pool", std::uint64_t{1} << 60U, 1_B, {{1, 32_tokens, {}}}, {}}), size_error);
-  CHECK_THROWS_AS(ledger(admit_resident{}, ledger_pool{"pool", 1, 1_B, {{1, tokens::max(), {}}, {1, 2_tokens, {}}}, {}}), size_error);
+  CHECK_THROWS_AS(ledger(admit_resident{}, ledger_pool{"pool", ~std::uint64_t{0}, 2_B, {{1, 1_tokens, {}}}, {}}),
+                  size_error);
+  CHECK_THROWS_AS(ledger(admit_resident{}, ledger_pool{"pool", std::uint64_t{1} << 60U, 1_B, {{1, 32_tokens, {}}}, {}}),
+                  size_error);
+  CHECK_THROWS_AS(
+      ledger(admit_resident{}, ledger_pool{"pool", 1, 1_B, {{1, tokens::max(), {}}, {1, 2_tokens, {}}}, {}}),
+      size_error);
   CHECK_THROWS_AS(ledger(admit_resident{{1, 0}}, blocks_of_16(1)), size_error);
 }
 
 TEST_CASE("within a block nothing is taken; at its edge a block, and a window gives back what it has left") {
-  ledger books(admit_resident{{0, 1}}, std::array{blocks_of_16(100), ledger_pool{"window", 3, 64_B, {{1, 16_tokens, 32_tokens}}, {}},
-                                                  ledger_pool{"state", 1, 1000_B, {{1, {}, {}}}, {}}});
+  ledger books(admit_resident{{0, 1}},
+               std::array{blocks_of_16(100), ledger_pool{"window", 3, 64_B, {{1, 16_tokens, 32_tokens}}, {}},
+                          ledger_pool{"state", 1, 1000_B, {{1, {}, {}}}, {}}});
   auto lease = books.try_admit(request(1_tokens, 999_tokens));
   for (std::uint64_t n = 1; n <= 1000; ++n) {
     REQUIRE(lease.extend(tokens(n)) == rejection::none);
@@ -139,7 +146,8 @@ TEST_CASE("a prefix is counted once and goes back with the last lease") {
   auto system = books.try_share(320_tokens);
   auto chat = books.try_share(480_tokens, system);
   CHECK(books.snapshot().pools[0].reserved == 30);
-  auto a = books.try_admit(request(500_tokens, 10_tokens), chat), b = books.try_admit(request(330_tokens, 10_tokens), system);
+  auto a = books.try_admit(request(500_tokens, 10_tokens), chat),
+       b = books.try_admit(request(330_tokens, 10_tokens), system);
   CHECK(a.units(0) == 2);
   CHECK(b.units(0) == 1);
   CHECK(books.try_admit(request(319_tokens, 10_tokens), system).why() == rejection::wrong_length);
@@ -194,7 +202,8 @@ TEST_CASE("waiting ends at the deadline and by cancellation") {
   auto holder = books.try_admit(request(160_tokens, 0_tokens));
   CHECK(books.admit(request(1_tokens, 0_tokens), soon()).why() == rejection::deadline);
   cancellation ended;
-  std::thread waiting([&] { CHECK(books.admit(request(1_tokens, 0_tokens), late(), &ended).why() == rejection::cancelled); });
+  std::thread waiting(
+      [&] { CHECK(books.admit(request(1_tokens, 0_tokens), late(), &ended).why() == rejection::cancelled); });
   while (books.snapshot().waiting == 0) std::this_thread::yield();
   books.cancel(ended);
   waiting.join();
@@ -254,15 +263,18 @@ TEST_CASE("a snapshot in print") {
   const auto lease = books.try_admit(request(100_tokens, 0_tokens));
   (void)books.try_admit(request(20'000_tokens, 0_tokens));
   const auto s = books.snapshot();
-  CHECK(to_text(s) == "a \"pool\"\n: 7 of 1000 units reserved, 7 resident, at most 7; 7168 B reserved, 6400 B stored, 10.7 % of it wasted\n"
-                      "1 sequences, 0 shared runs, 0 waiting; 1 admitted, 1 rejected, 0 stalls\n");
+  CHECK(to_text(s) ==
+        "a \"pool\"\n: 7 of 1000 units reserved, 7 resident, at most 7; 7168 B reserved, 6400 B stored, 10.7 % of it "
+        "wasted\n"
+        "1 sequences, 0 shared runs, 0 waiting; 1 admitted, 1 rejected, 0 stalls\n");
   const auto json = to_json(s);
   CHECK(json["pools"][0]["stored_bytes"] == 6400);
   CHECK(json["pools"][0]["reserved_bytes"] == 7168);
   CHECK(json["rejected"]["never_fits"] == 1);
   CHECK(json["sequences"] == 1);
   const std::string text = to_prometheus(s);
-  CHECK(text.find("# TYPE kvbudget_stored_bytes gauge\nkvbudget_stored_bytes{pool=\"a \\\"pool\\\"\\n\"} 6400\n") != std::string::npos);
+  CHECK(text.find("# TYPE kvbudget_stored_bytes gauge\nkvbudget_stored_bytes{pool=\"a \\\"pool\\\"\\n\"} 6400\n") !=
+        std::string::npos);
   CHECK(text.find("# TYPE kvbudget_rejected_total counter\n") != std::string::npos);
   CHECK(text.find("kvbudget_rejected_total{reason=\"never_fits\"} 1\n") != std::string::npos);
   CHECK(text.back() == '\n');
@@ -287,7 +299,8 @@ TEST_CASE("a lease that outlives its ledger: abort, with a message") {
   ::close(pipe_ends[1]);
   char text[256] = {};
   std::string message;
-  for (ssize_t n = 0; (n = ::read(pipe_ends[0], text, sizeof text)) > 0;) message.append(text, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = ::read(pipe_ends[0], text, sizeof text)) > 0;)
+    message.append(text, static_cast<std::size_t>(n));
   ::close(pipe_ends[0]);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);

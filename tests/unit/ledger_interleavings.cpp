@@ -1,19 +1,18 @@
 // Every interleaving of two or three threads over the ledger's own code: its words, mutex and condition are replaced by
-// ones that hand over to a scheduler before each access. The scheduler runs the threads as fibers of one thread and goes
-// through all choices in depth-first order; where all fibers sleep, a wake-up was lost.
+// ones that hand over to a scheduler before each access. The scheduler runs the threads as fibers of one thread and
+// goes through all choices in depth-first order; where all fibers sleep, a wake-up was lost.
 #if defined(__linux__)
 #include <ucontext.h>
 
 #include <algorithm>
 #include <functional>
+#include <kvbudget/ledger.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "support/catch.hpp"
-
-#include <kvbudget/ledger.hpp>
 
 using namespace kvbudget;
 
@@ -24,8 +23,8 @@ class scheduler {
   static scheduler* current;
   static constexpr int outside = -1;
 
-  /// Runs `bodies` under all schedules, each from a fresh `start()`; calls `after()` at the end of each. Returns how many.
-  /// Of more than two threads, those schedules that take a thread off in the middle at most `preemptions` times.
+  /// Runs `bodies` under all schedules, each from a fresh `start()`; calls `after()` at the end of each. Returns how
+  /// many. Of more than two threads, those schedules that take a thread off in the middle at most `preemptions` times.
   std::size_t explore(const std::function<void()>& start, const std::vector<std::function<void()>>& bodies,
                       const std::function<void()>& after, std::size_t preemptions = ~std::size_t{0}) {
     current = this;
@@ -97,7 +96,8 @@ class scheduler {
       bool all_done = true;
       for (std::size_t i = 0; i < fibers_.size(); ++i) {
         all_done = all_done && fibers_[i]->done;
-        if (!fibers_[i]->done && (fibers_[i]->ready == nullptr || (*fibers_[i]->ready)())) runnable.push_back(static_cast<int>(i));
+        if (!fibers_[i]->done && (fibers_[i]->ready == nullptr || (*fibers_[i]->ready)()))
+          runnable.push_back(static_cast<int>(i));
       }
       if (all_done) break;
       if (runnable.empty()) throw std::logic_error("all threads sleep: " + schedule());
@@ -196,7 +196,11 @@ struct scheduled_threading {
   /// The first two fibers have a shard of their own, a third one has none.
   static std::uintptr_t this_thread() noexcept {
     const int running = scheduler::current != nullptr ? scheduler::current->running() : scheduler::outside;
-    return (running > 0 ? static_cast<std::uintptr_t>(running) + 1 : 1U) << 12U;
+    return running > 0 ? static_cast<std::uintptr_t>(running) + 1 : 1U;
+  }
+  static std::uint32_t& home() noexcept {
+    static std::uint32_t homes[4] = {};
+    return homes[this_thread()];
   }
 };
 
@@ -263,8 +267,11 @@ TEST_CASE("two that want the last units: exactly one is admitted") {
     scene<1> s({4}, credit);
     const std::size_t schedules =
         s.run([](auto& at) { at.leases[2] = at.books->try_admit(of(1)); },
-              {[](auto& at) { at.leases[0] = at.books->try_admit(of(2)); }, [](auto& at) { at.leases[1] = at.books->try_admit(of(2)); }},
-              [](auto& at) { require(static_cast<bool>(at.leases[0]) != static_cast<bool>(at.leases[1]), "not exactly one"); });
+              {[](auto& at) { at.leases[0] = at.books->try_admit(of(2)); },
+               [](auto& at) { at.leases[1] = at.books->try_admit(of(2)); }},
+              [](auto& at) {
+                require(static_cast<bool>(at.leases[0]) != static_cast<bool>(at.leases[1]), "not exactly one");
+              });
     CHECK(schedules > 20);
   }
 }
@@ -288,21 +295,24 @@ TEST_CASE("admitting and giving back, with credit that another thread collects")
 
 TEST_CASE("of all pools or of none") {
   scene<2> s({2, 2}, 0);
-  const std::size_t schedules = s.run(
-      [](auto& at) { at.leases[2] = at.books->try_admit(of(1)); },
-      {[](auto& at) { at.leases[0] = at.books->try_admit(of(1)); }, [](auto& at) { at.leases[1] = at.books->try_admit(of(1)); }},
-      [](auto& at) {
-        // Both may fail, each on what the other was about to give back; never are both admitted.
-        require(!(at.leases[0] && at.leases[1]), "two in the room of one");
-        const std::uint64_t taken = (at.leases[0] ? 1U : 0U) + (at.leases[1] ? 1U : 0U) + 1U;
-        for (const auto& p : at.books->snapshot().pools) require(p.reserved == taken, "not all or nothing");
-      });
+  const std::size_t schedules = s.run([](auto& at) { at.leases[2] = at.books->try_admit(of(1)); },
+                                      {[](auto& at) { at.leases[0] = at.books->try_admit(of(1)); },
+                                       [](auto& at) { at.leases[1] = at.books->try_admit(of(1)); }},
+                                      [](auto& at) {
+                                        // Both may fail, each on what the other was about to give back; never are both
+                                        // admitted.
+                                        require(!(at.leases[0] && at.leases[1]), "two in the room of one");
+                                        const std::uint64_t taken =
+                                            (at.leases[0] ? 1U : 0U) + (at.leases[1] ? 1U : 0U) + 1U;
+                                        for (const auto& p : at.books->snapshot().pools)
+                                          require(p.reserved == taken, "not all or nothing");
+                                      });
   CHECK(schedules > 50);
 }
 
 TEST_CASE("a rejection while units move is wrong by no more than what moves") {
-  // One unit of three is being given back. Who wants two of the two that are free may be told no_room only if a thread was
-  // moving units at the time; afterwards it is admitted.
+  // One unit of three is being given back. Who wants two of the two that are free may be told no_room only if a thread
+  // was moving units at the time; afterwards it is admitted.
   scene<1> s({3}, 3);
   s.run(
       [](auto& at) {
@@ -318,10 +328,10 @@ TEST_CASE("a rejection while units move is wrong by no more than what moves") {
 TEST_CASE("who waits is woken by what is given back") {
   for (const std::uint64_t credit : {0U, 1U}) {
     scene<1> s({1}, credit);
-    const std::size_t schedules = s.run([](auto& at) { at.leases[0] = at.books->try_admit(of(1)); },
-                                        {[](auto& at) { at.leases[0].release(); },
-                                         [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
-                                        [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); });
+    const std::size_t schedules = s.run(
+        [](auto& at) { at.leases[0] = at.books->try_admit(of(1)); },
+        {[](auto& at) { at.leases[0].release(); }, [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
+        [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); });
     CHECK(schedules > 50);
   }
 }
@@ -329,12 +339,9 @@ TEST_CASE("who waits is woken by what is given back") {
 TEST_CASE("who waits is woken by those who moved units and failed") {
   // The second wants more than there is and gives back what it had of the first pool.
   scene<2> s({1, 2}, 0);
-  s.run(
-      [](auto& at) {
-        at.leases[0] = at.books->try_admit(of(1));
-      },
-      {[](auto& at) { at.leases[0].release(); }, [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
-      [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); });
+  s.run([](auto& at) { at.leases[0] = at.books->try_admit(of(1)); },
+        {[](auto& at) { at.leases[0].release(); }, [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
+        [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); });
   SUCCEED();
 }
 
@@ -373,14 +380,14 @@ TEST_CASE("a lease grows while another one ends and a third wants to be admitted
 TEST_CASE("who waits is woken by a cancellation, and the next by it") {
   scene<1> s({1}, 0);
   std::unique_ptr<cancellation> token;
-  const std::size_t schedules =
-      s.run(
-          [&](auto& at) {
-            token = std::make_unique<cancellation>();
-            at.leases[0] = at.books->try_admit(of(1));
-          },
-          {[&](auto& at) { at.books->cancel(*token); }, [&](auto& at) { at.leases[1] = at.books->admit(of(1), forever, token.get()); }},
-          [](auto& at) { require(at.leases[1].why() == rejection::cancelled, "not cancelled"); });
+  const std::size_t schedules = s.run(
+      [&](auto& at) {
+        token = std::make_unique<cancellation>();
+        at.leases[0] = at.books->try_admit(of(1));
+      },
+      {[&](auto& at) { at.books->cancel(*token); },
+       [&](auto& at) { at.leases[1] = at.books->admit(of(1), forever, token.get()); }},
+      [](auto& at) { require(at.leases[1].why() == rejection::cancelled, "not cancelled"); });
   CHECK(schedules > 10);
 }
 
@@ -392,7 +399,8 @@ TEST_CASE("shared blocks go back exactly once, whoever is last") {
         at.leases[1] = at.leases[0].fork();
         require(at.books->snapshot().pools[0].reserved == 3, "counted twice");
       },
-      {[](auto& at) { at.leases[0].release(); }, [](auto& at) {
+      {[](auto& at) { at.leases[0].release(); },
+       [](auto& at) {
          (void)at.leases[1].extend(tokens(4U));
          at.leases[1].release();
        }},

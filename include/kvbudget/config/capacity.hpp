@@ -18,11 +18,12 @@ struct device_share {
   std::string name;
   device_budget budget;
   checked_count cache_bytes = 0U;  ///< what the workload takes there
-  bool fits = true;                ///< that does, and all that it takes on the way there
+  checked_count peak_bytes = 0U;   ///< the most on the way there
+  bool fits = true;                ///< all of that does
 
   /// What is left beside everything; 0 when it does not fit.
   [[nodiscard]] std::uint64_t headroom() const {
-    return fits ? (checked_count(budget.usable().count()) - budget.used(cache_bytes)).value() : 0;
+    return fits ? (checked_count(budget.usable().count()) - budget.used(peak_bytes)).value() : 0;
   }
 };
 
@@ -53,7 +54,7 @@ namespace detail {
   const bool weights = c.holds_weights();
   const auto excess = [&](const device_share& d) -> std::uint64_t {
     if (!weights && d.budget.holds(0U)) return 0;
-    const checked_count used = d.budget.used(weights ? d.cache_bytes : checked_count(0U));
+    const checked_count used = d.budget.used(weights ? d.peak_bytes : checked_count(0U));
     if (!used.valid()) return ~std::uint64_t{0};
     return used.value() - std::min(used.value(), d.budget.usable().count());
   };
@@ -114,9 +115,12 @@ namespace detail {
                       "the plan has " + std::to_string(devices) + " devices", "one for all of them, or one for each");
   }
   const auto add = [&](std::string name, const device_budget& budget, const device_cache* cache) {
-    device_share share{std::move(name), budget, 0U, true};
-    if (cache != nullptr && (w || e.own_capacity)) share.cache_bytes = cache->bytes;
-    share.fits = share.budget.holds(cache != nullptr && w ? larger(share.cache_bytes, cache->peak) : share.cache_bytes);
+    device_share share{std::move(name), budget, 0U, 0U, true};
+    if (cache != nullptr && (w || e.own_capacity)) {
+      share.cache_bytes = cache->bytes;
+      share.peak_bytes = larger(share.cache_bytes, cache->peak);
+    }
+    share.fits = share.budget.holds(share.peak_bytes);
     result.fits = result.fits && share.fits;
     result.devices.push_back(std::move(share));
     if (cache != nullptr) caches.push_back(cache);
@@ -135,8 +139,16 @@ namespace detail {
   else if (!result.fits) result.binding = "the cache does not fit beside weights and overhead on " + device;
   else if (!w) result.binding = "no workload was given";
   else result.binding = count > 1 ? "nothing binds; the least is left on " + device : "nothing binds";
+  const device_share& least = result.devices[result.tightest];
+  if (!alone && !result.fits && least.budget.holds(least.cache_bytes)) {
+    result.binding += ", where it takes " + std::to_string(least.peak_bytes.value_or(0)) + " bytes on the way to its end";
+  }
   if (e.own_capacity) {  // the engine sizes its pool by what is left, and decides itself
     const pool_capacity& own = *e.own_capacity;
+    for (std::size_t i = 0; result.fits && i < count; ++i) {  // pools fill what there is: the smallest decides
+      const auto room = [&](std::size_t d) { return result.devices[d].budget.available_for_cache(); };
+      if (room(i) < room(result.tightest)) result.tightest = i;
+    }
     if (result.fits && own.max_sequences < (w ? w->sequences : 1)) {
       result.fits = false;
       result.binding = "the pool holds fewer requests of this length";

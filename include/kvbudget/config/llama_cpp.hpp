@@ -411,9 +411,13 @@ namespace detail {
       settings tried = s;
       tried.n_seq_max = static_cast<std::uint32_t>(n);
       tried.n_ctx = static_cast<std::uint32_t>(n_ctx.value());
-      const context_plan p = plan(h, tried);
-      if (p.refused) return checked_count::failed(failure::unsupported_layer);
-      most = larger(most, p.bytes_per_device[device]);
+      try {
+        const context_plan p = plan(h, tried);
+        if (p.refused) return checked_count::failed(failure::unsupported_layer);
+        most = larger(most, p.bytes_per_device[device]);
+      } catch (const size_error& e) {
+        return checked_count::failed(e.reason());
+      }
     }
     return most;
   };

@@ -118,7 +118,7 @@ namespace detail {
   config::capacity c;
   c.fits = false;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    c.devices.push_back({std::to_string(i), devices[i], 0U, devices[i].holds(0U)});
+    c.devices.push_back({std::to_string(i), devices[i], 0U, 0U, devices[i].holds(0U)});
   }
   c.tightest = config::detail::find_tightest(c);
   c.binding = e.refusal;

@@ -14,13 +14,16 @@ struct one_block_of_group {
   tokens block_size;
   tokens window;  // 0: those that keep everything
 };
-[[nodiscard]] constexpr checked_count positions(const one_block_of_group& g, const full_attention&, const request&) noexcept {
+[[nodiscard]] constexpr checked_count positions(const one_block_of_group& g, const full_attention&,
+                                                const request&) noexcept {
   return g.window.count() == 0 ? g.block_size.count() : 0;
 }
-[[nodiscard]] constexpr checked_count positions(const one_block_of_group& g, const mla_attention&, const request&) noexcept {
+[[nodiscard]] constexpr checked_count positions(const one_block_of_group& g, const mla_attention&,
+                                                const request&) noexcept {
   return g.window.count() == 0 ? g.block_size.count() : 0;
 }
-[[nodiscard]] constexpr checked_count positions(const one_block_of_group& g, const index_keys&, const request&) noexcept {
+[[nodiscard]] constexpr checked_count positions(const one_block_of_group& g, const index_keys&,
+                                                const request&) noexcept {
   return g.window.count() == 0 ? g.block_size.count() : 0;
 }
 [[nodiscard]] constexpr checked_count positions(const one_block_of_group& g, const sliding_window_attention& layer,
@@ -30,11 +33,11 @@ struct one_block_of_group {
 
 }  // namespace detail
 
-/// The pool of a paged cache that all layers share, in bytes: full, latent and sliding attention, index keys and recurrent
-/// states. At its limit a sequence takes what total_bytes(layers, policy, …) says of it. Raises a failure for a block size
-/// of zero, for layers of other kinds, and for more than six different windows.
+/// The pool of a paged cache that all layers share, in bytes: full, latent and sliding attention, index keys and
+/// recurrent states. At its limit a sequence takes what total_bytes(layers, policy, …) says of it. Raises a failure for
+/// a block size of zero, for layers of other kinds, and for more than six different windows.
 template <class Layers>
-  requires cacheable<Layers, detail::one_block_of_group>
+requires cacheable<Layers, detail::one_block_of_group>
 [[nodiscard]] constexpr ledger_pool byte_pool(const Layers& layers, const paged& policy, bytes budget) {
   if (policy.block_size.count() == 0) division_by_a_size_of_zero();
   ledger_pool result;

@@ -1,18 +1,17 @@
 // What a sequence has of a ledger's pools, and the runs of blocks that sequences share.
 #pragma once
 
-#include <utility>
-
 #include <kvbudget/ledger/words.hpp>
 #include <kvbudget/request.hpp>
+#include <utility>
 
 namespace kvbudget {
 
 namespace detail {
 
 /// Whole blocks that several sequences share: a prefix, or what a forked sequence had. They are counted once; the last
-/// holder gives them back. Those of groups with a window go back as soon as every holder has left the run behind. Made on
-/// the heap by try_share() and fork(), and by nothing else.
+/// holder gives them back. Those of groups with a window go back as soon as every holder has left the run behind. Made
+/// on the heap by try_share() and fork(), and by nothing else.
 template <std::size_t Pools, class Threading>
 struct shared_run {
   typename Threading::template word<std::uint64_t> references{1};
@@ -26,8 +25,8 @@ struct shared_run {
 
 }  // namespace detail
 
-/// One sequence's part of a ledger: movable, not copyable, and given back when it ends. An empty one says why the request
-/// was not admitted. It belongs to one thread at a time; different leases are independent.
+/// One sequence's part of a ledger: movable, not copyable, and given back when it ends. An empty one says why the
+/// request was not admitted. It belongs to one thread at a time; different leases are independent.
 template <class Ledger>
 class basic_lease {
  public:
@@ -61,8 +60,8 @@ class basic_lease {
   [[nodiscard]] std::uint64_t units(std::size_t pool) const noexcept { return ledger_ != nullptr ? held_[pool] : 0; }
 
   /// The sequence has `length` positions now (no fewer than before, else nothing happens). Within a block this touches
-  /// nothing of the ledger. no_room says that the sequence must wait, or that one must be preempted: release() its lease.
-  /// What was held before is still held then. Never no_room under reserve_to_limit.
+  /// nothing of the ledger. no_room says that the sequence must wait, or that one must be preempted: release() its
+  /// lease. What was held before is still held then. Never no_room under reserve_to_limit.
   [[nodiscard]] rejection extend(tokens length) noexcept {
     if (length.count() > quiet_until_) return grow(length.count());
     if (length.count() > positions()) grown_ = static_cast<std::uint32_t>(length.count()) - published_;
@@ -88,8 +87,9 @@ class basic_lease {
     return rejection::none;
   }
 
-  /// Another sequence with the same positions so far (a beam, a sample). Whole blocks are shared from now on and counted
-  /// once; a partial last block and recurrent states are copied. Allocates; an exception leaves everything as it was.
+  /// Another sequence with the same positions so far (a beam, a sample). Whole blocks are shared from now on and
+  /// counted once; a partial last block and recurrent states are copied. Allocates; an exception leaves everything as
+  /// it was.
   [[nodiscard]] basic_lease fork() {
     if (ledger_ == nullptr) return basic_lease(why());
     return ledger_->fork(*this);
@@ -113,7 +113,8 @@ class basic_lease {
   friend Ledger;
   using units_type = typename Ledger::units;
 
-  basic_lease(Ledger& ledger, std::uint64_t n, std::uint64_t limit, std::uint64_t quiet, const units_type& held) noexcept
+  basic_lease(Ledger& ledger, std::uint64_t n, std::uint64_t limit, std::uint64_t quiet,
+              const units_type& held) noexcept
       : ledger_(&ledger),
         published_(static_cast<std::uint32_t>(n)),
         quiet_until_(static_cast<std::uint32_t>(quiet)),
@@ -122,7 +123,9 @@ class basic_lease {
   explicit basic_lease(rejection why) noexcept : published_(static_cast<std::uint32_t>(why)) {}
 
   [[nodiscard]] std::uint32_t positions() const noexcept { return published_ + grown_; }
-  [[nodiscard]] std::uint32_t longest_so_far() const noexcept { return positions() > longest_ ? positions() : longest_; }
+  [[nodiscard]] std::uint32_t longest_so_far() const noexcept {
+    return positions() > longest_ ? positions() : longest_;
+  }
 
   [[nodiscard]] std::uint64_t shared() const noexcept { return run_ != nullptr ? run_->end : 0; }
 
@@ -136,8 +139,10 @@ class basic_lease {
       units_type need, more{}, less{};
       for (std::size_t p = 0; p < Ledger::pools; ++p) {
         need[p] = ledger_->rules_[p].held(n, longest, shared());
-        if (need[p] > held_[p]) more[p] = need[p] - held_[p];
-        else less[p] = held_[p] - need[p];
+        if (need[p] > held_[p])
+          more[p] = need[p] - held_[p];
+        else
+          less[p] = held_[p] - need[p];
       }
       if (!ledger_->take(here, more, units_type{})) {
         here.add(here.at->stalled, 1);
@@ -176,8 +181,8 @@ class basic_lease {
   }
 
   typename Ledger::run* run_ = nullptr;
-  std::uint32_t longest_ = 0;      // the most positions that were ever published; only read where there are windows
-  std::uint32_t grown_ = 0;        // positions since then
+  std::uint32_t longest_ = 0;  // the most positions that were ever published; only read where there are windows
+  std::uint32_t grown_ = 0;    // positions since then
   Ledger* ledger_ = nullptr;
   std::uint32_t published_ = 0;    // positions that the statistics know; of an empty lease: why
   std::uint32_t quiet_until_ = 0;  // up to this length no unit is taken or given

@@ -1,13 +1,12 @@
 // A ledger's snapshot in print: a line for people, JSON, and the text format of Prometheus.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <kvbudget/ledger.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
 namespace kvbudget {
 
@@ -18,8 +17,10 @@ inline std::string label_value(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '\\' || c == '"') out += '\\';
-    if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
   return out;
 }
@@ -31,9 +32,10 @@ template <std::size_t Pools>
 [[nodiscard]] std::string to_text(const ledger_snapshot<Pools>& s) {
   std::string out;
   for (const pool_snapshot& p : s.pools) {
-    out += fmt::format("{}: {} of {} units reserved, {} resident, at most {}; {} B reserved, {} B stored, {:.1f} % of it wasted\n",
-                       p.name, p.reserved, p.capacity, p.resident, p.high_water, p.reserved_bytes().count(), p.stored.count(),
-                       100 * p.fragmentation());
+    out += fmt::format(
+        "{}: {} of {} units reserved, {} resident, at most {}; {} B reserved, {} B stored, {:.1f} % of it wasted\n",
+        p.name, p.reserved, p.capacity, p.resident, p.high_water, p.reserved_bytes().count(), p.stored.count(),
+        100 * p.fragmentation());
   }
   std::uint64_t rejected = 0;
   for (const std::uint64_t n : s.rejected) rejected += n;
@@ -58,8 +60,9 @@ template <std::size_t Pools>
                      {"fragmentation", p.fragmentation()}});
   }
   for (std::size_t i = 1; i < rejections; ++i) rejected[rejection_names[i]] = s.rejected[i];
-  return {{"pools", std::move(pools)},  {"sequences", s.sequences}, {"shared_runs", s.shared_runs}, {"waiting", s.waiting},
-          {"admitted", s.admitted},     {"stalled", s.stalled},     {"rejected", std::move(rejected)}};
+  return {{"pools", std::move(pools)},      {"sequences", s.sequences}, {"shared_runs", s.shared_runs},
+          {"waiting", s.waiting},           {"admitted", s.admitted},   {"stalled", s.stalled},
+          {"rejected", std::move(rejected)}};
 }
 
 /// Version 0.0.4 of the format: HELP and TYPE, then the samples of each metric together.
@@ -79,13 +82,20 @@ template <std::size_t Pools>
     head(name, type, help);
     out += fmt::format("kvbudget_{} {}\n", name, value);
   };
-  of_pools("capacity_bytes", "Bytes of the pool.", [](const pool_snapshot& p) { return (p.unit_bytes * p.capacity).count(); });
-  of_pools("reserved_bytes", "Bytes that leases and shared prefixes have.", [](const pool_snapshot& p) { return p.reserved_bytes().count(); });
-  of_pools("resident_bytes", "Bytes of units with a position in them.", [](const pool_snapshot& p) { return p.resident_bytes().count(); });
-  of_pools("stored_bytes", "Bytes of positions that are attended to.", [](const pool_snapshot& p) { return p.stored.count(); });
-  of_pools("high_water_bytes", "The most bytes ever taken.", [](const pool_snapshot& p) { return (p.unit_bytes * p.high_water).count(); });
-  of_pools("reserved_blocks", "Units that leases and shared prefixes have.", [](const pool_snapshot& p) { return p.reserved; });
-  of_pools("fragmentation_ratio", "Share of the reserved bytes that stores nothing.", [](const pool_snapshot& p) { return p.fragmentation(); });
+  of_pools("capacity_bytes", "Bytes of the pool.",
+           [](const pool_snapshot& p) { return (p.unit_bytes * p.capacity).count(); });
+  of_pools("reserved_bytes", "Bytes that leases and shared prefixes have.",
+           [](const pool_snapshot& p) { return p.reserved_bytes().count(); });
+  of_pools("resident_bytes", "Bytes of units with a position in them.",
+           [](const pool_snapshot& p) { return p.resident_bytes().count(); });
+  of_pools("stored_bytes", "Bytes of positions that are attended to.",
+           [](const pool_snapshot& p) { return p.stored.count(); });
+  of_pools("high_water_bytes", "The most bytes ever taken.",
+           [](const pool_snapshot& p) { return (p.unit_bytes * p.high_water).count(); });
+  of_pools("reserved_blocks", "Units that leases and shared prefixes have.",
+           [](const pool_snapshot& p) { return p.reserved; });
+  of_pools("fragmentation_ratio", "Share of the reserved bytes that stores nothing.",
+           [](const pool_snapshot& p) { return p.fragmentation(); });
   one("sequences", "gauge", "Leases that are out.", s.sequences);
   one("shared_runs", "gauge", "Runs of shared blocks.", s.shared_runs);
   one("waiting_requests", "gauge", "Requests in the queue.", s.waiting);

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-
 #include <kvbudget/budget.hpp>
 #include <kvbudget/plan.hpp>
+#include <optional>
 
 namespace kvbudget {
 
@@ -13,21 +12,22 @@ namespace kvbudget {
 struct cache_group {
   std::uint64_t units = 0;  ///< units of the pool for every block of `block_size` positions; 0: this group is not used
   tokens block_size{};      ///< 0: `units` for every sequence, whatever its length (recurrent states)
-  /// Positions that stay, the newest included; 0: all. Blocks that lie wholly before them are given back. An engine that
-  /// computes several positions at once keeps them all meanwhile: add their number less one.
+  /// Positions that stay, the newest included; 0: all. Blocks that lie wholly before them are given back. An engine
+  /// that computes several positions at once keeps them all meanwhile: add their number less one.
   tokens window{};
 };
 
 inline constexpr std::size_t max_groups = 8;
 
-/// A pool of equal units that sequences draw on. A budget in bytes is a pool of `unit_bytes` 1 whose groups take as many
-/// units as a block has bytes.
+/// A pool of equal units that sequences draw on. A budget in bytes is a pool of `unit_bytes` 1 whose groups take as
+/// many units as a block has bytes.
 struct ledger_pool {
   const char* name = "kv_cache";
   std::uint64_t capacity = 0;  ///< in units
   bytes unit_bytes{1U};
   cache_group groups[max_groups] = {};
-  /// Units that each thread may keep at hand of what it has given back, for what it admits next. Unset: capacity / 1024.
+  /// Units that each thread may keep at hand of what it has given back, for what it admits next. Unset: capacity /
+  /// 1024.
   std::optional<std::uint64_t> credit{};
 };
 
@@ -70,7 +70,8 @@ struct growing_group {
     const std::uint64_t kept = whole_blocks(left(longest));
     return own > kept ? own : kept;
   }
-  [[nodiscard]] constexpr std::uint64_t held(std::uint64_t n, std::uint64_t longest, std::uint64_t shared) const noexcept {
+  [[nodiscard]] constexpr std::uint64_t held(std::uint64_t n, std::uint64_t longest,
+                                             std::uint64_t shared) const noexcept {
     const std::uint64_t first = first_block(longest, shared), end = blocks(n);
     return end > first ? (end - first) * units : 0;
   }
@@ -103,7 +104,7 @@ struct pool_rule {
   // The usual pool, with at most one group that grows, in blocks of a power of two, all of which stay.
   bool plain = false;
   unsigned shift = 0;
-  std::uint64_t mask = 0;   // block - 1
+  std::uint64_t mask = 0;  // block - 1
   std::uint64_t units = 0;
   std::uint64_t fixed = 0;  // units of every sequence
   std::uint64_t capacity = 0;
@@ -170,7 +171,8 @@ struct pool_rule {
     }
     return sum;
   }
-  [[nodiscard]] constexpr std::uint64_t held(std::uint64_t n, std::uint64_t longest, std::uint64_t shared) const noexcept {
+  [[nodiscard]] constexpr std::uint64_t held(std::uint64_t n, std::uint64_t longest,
+                                             std::uint64_t shared) const noexcept {
     if (plain && shared == 0) return plain_units(n);
     std::uint64_t sum = fixed;
     for (std::size_t i = 0; i < size; ++i) sum += groups[i].held(n, longest, shared);
@@ -183,7 +185,8 @@ struct pool_rule {
     return sum;
   }
   /// Of the slots that `n` positions would fill, those that are not the sequence's own or are no longer attended to.
-  [[nodiscard]] constexpr std::uint64_t unfilled(std::uint64_t n, std::uint64_t longest, std::uint64_t shared) const noexcept {
+  [[nodiscard]] constexpr std::uint64_t unfilled(std::uint64_t n, std::uint64_t longest,
+                                                 std::uint64_t shared) const noexcept {
     std::uint64_t sum = n * slots_per_position;
     for (std::size_t i = 0; i < size; ++i) sum -= groups[i].filled(groups[i].first_block(longest, shared), n, n);
     return sum;

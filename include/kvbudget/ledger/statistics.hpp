@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-
 #include <kvbudget/units.hpp>
 
 namespace kvbudget {
@@ -11,13 +10,13 @@ namespace kvbudget {
 /// Why a request is not admitted, or a lease does not grow.
 enum class rejection : std::uint8_t {
   none,
-  no_room,        ///< not now: too few units are free
-  never_fits,     ///< not even in an empty ledger, the watermark left alone
-  others_wait,    ///< requests are waiting; those who do not wait do not overtake them
-  beyond_limit,   ///< a lease does not grow beyond prompt + generation of its request
-  wrong_length,   ///< a prompt shorter than its prefix, a prefix of another ledger, a lease cut into what it shares
-  deadline,       ///< the time to wait is over
-  cancelled       ///< the wait was cancelled
+  no_room,       ///< not now: too few units are free
+  never_fits,    ///< not even in an empty ledger, the watermark left alone
+  others_wait,   ///< requests are waiting; those who do not wait do not overtake them
+  beyond_limit,  ///< a lease does not grow beyond prompt + generation of its request
+  wrong_length,  ///< a prompt shorter than its prefix, a prefix of another ledger, a lease cut into what it shares
+  deadline,      ///< the time to wait is over
+  cancelled      ///< the wait was cancelled
 };
 inline constexpr std::size_t rejections = 8;
 inline constexpr const char* rejection_names[rejections] = {"none",         "no_room",      "never_fits", "others_wait",
@@ -50,11 +49,11 @@ struct pool_snapshot {
 template <std::size_t Pools>
 struct ledger_snapshot {
   std::array<pool_snapshot, Pools> pools{};
-  std::uint64_t sequences = 0;      ///< leases that are out
-  std::uint64_t shared_runs = 0;    ///< runs of shared blocks: prefixes, and what forks have in common
-  std::uint64_t waiting = 0;        ///< requests in the queue
-  std::uint64_t admitted = 0;       ///< since the start; forks are counted too
-  std::uint64_t stalled = 0;        ///< times that a lease found no room to grow or to fork
+  std::uint64_t sequences = 0;                       ///< leases that are out
+  std::uint64_t shared_runs = 0;                     ///< runs of shared blocks: prefixes, and what forks have in common
+  std::uint64_t waiting = 0;                         ///< requests in the queue
+  std::uint64_t admitted = 0;                        ///< since the start; forks are counted too
+  std::uint64_t stalled = 0;                         ///< times that a lease found no room to grow or to fork
   std::array<std::uint64_t, rejections> rejected{};  ///< requests by reason, since the start
 
   friend constexpr bool operator==(const ledger_snapshot&, const ledger_snapshot&) = default;
@@ -71,7 +70,9 @@ struct reconciliation {
     return observed > computed ? observed - computed : 0;
   }
   /// What the ledger holds and the engine does not: leases kept too long, or blocks that the engine shares.
-  [[nodiscard]] constexpr std::uint64_t unused() const noexcept { return computed > observed ? computed - observed : 0; }
+  [[nodiscard]] constexpr std::uint64_t unused() const noexcept {
+    return computed > observed ? computed - observed : 0;
+  }
 };
 
 /// `observed` units in use, as the engine counts them.

@@ -6,12 +6,14 @@
 
 namespace kvbudget::vllm {
 
-/// All groups of a model draw on one pool of blocks (v1/core/block_pool.py), of which the null block is never handed out.
-/// A window keeps the positions in flight too, as in SlidingWindowSpec.max_admission_blocks_per_request. Raises a failure
-/// for groups of chunked attention, whose blocks go back a chunk at a time, and where the plan has no number of blocks.
+/// All groups of a model draw on one pool of blocks (v1/core/block_pool.py), of which the null block is never handed
+/// out. A window keeps the positions in flight too, as in SlidingWindowSpec.max_admission_blocks_per_request. Raises a
+/// failure for groups of chunked attention, whose blocks go back a chunk at a time, and where the plan has no number of
+/// blocks.
 [[nodiscard]] constexpr ledger_pool block_pool(const cache_plan& plan) {
   if (!plan.memory_is_known || plan.stages.empty()) policy_has_no_rule_for_this_layer();
-  ledger_pool result{"blocks", (checked_count(plan.num_blocks) - 1U).value(), bytes(plan.stages[0].bytes_per_block), {}, {}};
+  ledger_pool result{
+      "blocks", (checked_count(plan.num_blocks) - 1U).value(), bytes(plan.stages[0].bytes_per_block), {}, {}};
   std::size_t size = 0;
   for (const group_family& family : plan.groups.families) {
     if (size == max_groups) policy_has_no_rule_for_this_layer();
@@ -25,8 +27,8 @@ namespace kvbudget::vllm {
         break;
       case spec_kind::sliding_window:
       case spec_kind::sliding_window_mla:
-        to.window = tokens(checked_count(spec.sliding_window) + spec.extra_retained_tokens + plan.limits.max_in_flight_tokens -
-                           checked_count(1U));
+        to.window = tokens(checked_count(spec.sliding_window) + spec.extra_retained_tokens +
+                           plan.limits.max_in_flight_tokens - checked_count(1U));
         break;
       case spec_kind::cross_attention:
       case spec_kind::mamba:

@@ -1,12 +1,11 @@
 // Requests that wait for room, first come, first served.
 //
-// Nobody who could be served sleeps: a waiter counts itself in `waiting_` before it looks at the units, and whoever gives
-// units back looks at `waiting_` afterwards. Both orders are sequentially consistent, so at least one sees the other; the
-// mutex is held from the waiter's look until it sleeps, and is taken to wake it.
+// Nobody who could be served sleeps: a waiter counts itself in `waiting_` before it looks at the units, and whoever
+// gives units back looks at `waiting_` afterwards. Both orders are sequentially consistent, so at least one sees the
+// other; the mutex is held from the waiter's look until it sleeps, and is taken to wake it.
 #pragma once
 
 #include <chrono>
-
 #include <kvbudget/ledger/words.hpp>
 
 namespace kvbudget {
@@ -43,8 +42,8 @@ class wait_queue {
     }
   }
 
-  /// Calls `attempt` when it is this caller's turn and units have come back, until it returns true. Only the first in the
-  /// queue tries, so a large request is not overtaken by small ones.
+  /// Calls `attempt` when it is this caller's turn and units have come back, until it returns true. Only the first in
+  /// the queue tries, so a large request is not overtaken by small ones.
   template <class Attempt>
   [[nodiscard]] rejection wait(const Attempt& attempt, time deadline, const cancellation* ended_by) {
     std::unique_lock lock(mutex_);
@@ -54,9 +53,12 @@ class wait_queue {
     waiting_.fetch_add(1);
     rejection result = rejection::none;
     for (bool late = false;;) {
-      if (ended_by != nullptr && ended_by->requested()) result = rejection::cancelled;
-      else if (first_ == &me && attempt()) result = rejection::none;
-      else if (late) result = rejection::deadline;
+      if (ended_by != nullptr && ended_by->requested())
+        result = rejection::cancelled;
+      else if (first_ == &me && attempt())
+        result = rejection::none;
+      else if (late)
+        result = rejection::deadline;
       else {
         late = me.changed.wait_until(lock, deadline) == std::cv_status::timeout;
         continue;

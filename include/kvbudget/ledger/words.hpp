@@ -8,16 +8,15 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <mutex>
-
 #include <kvbudget/ledger/pools.hpp>
 #include <kvbudget/ledger/statistics.hpp>
+#include <mutex>
 
 namespace kvbudget {
 
 namespace detail {
-/// Only its address is used: it differs between threads that live at the same time.
-inline thread_local const char thread_tag = 0;
+/// The shard that the thread found last. Its address differs between threads that live at the same time.
+inline thread_local std::uint32_t thread_home = 0;
 }  // namespace detail
 
 /// What a ledger is synchronised with. A test brings its own, to run every interleaving of the same code.
@@ -28,13 +27,16 @@ struct standard_threading {
   using condition = std::condition_variable;
   static constexpr std::size_t shards = 16;
   /// Not zero, and different for threads that live at the same time.
-  static std::uintptr_t this_thread() noexcept { return reinterpret_cast<std::uintptr_t>(&detail::thread_tag); }
+  static std::uintptr_t this_thread() noexcept { return reinterpret_cast<std::uintptr_t>(&detail::thread_home); }
+  /// Below `shards`: where this thread looks for its shard first.
+  static std::uint32_t& home() noexcept { return detail::thread_home; }
 };
 
 namespace detail {
 
-/// One thread's statistics and credit. Only its owner writes the counters, so that a plain store does; the last shard
-/// belongs to all threads that found no shard of their own, and has no credit.
+/// One thread's statistics and credit; a thread that ends leaves them to the next one with the same address. Only the
+/// owner writes the counters, so that a plain store does. The last shard belongs to all threads that found none of their
+/// own, and has no credit.
 template <std::size_t Pools, class Threading>
 struct alignas(64) shard {
   using counter = std::atomic<std::uint64_t>;
@@ -44,9 +46,9 @@ struct alignas(64) shard {
   // Differences: what one thread adds another may take away. Their sums over all shards are right.
   counter admitted{0};
   counter ended{0};
-  counter positions{0};         // of leases, those of shared runs included
-  counter unfilled[Pools]{};    // slots that these positions do not fill
-  counter resident[Pools]{};    // where that is not what is taken
+  counter positions{0};       // of leases, those of shared runs included
+  counter unfilled[Pools]{};  // slots that these positions do not fill
+  counter resident[Pools]{};  // where that is not what is taken
   counter runs{0};
   counter stalled{0};
   counter rejected[rejections]{};
@@ -59,8 +61,10 @@ struct place {
   bool own;
 
   [[gnu::always_inline]] void add(std::atomic<std::uint64_t>& counter, std::uint64_t difference) const noexcept {
-    if (own) counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
-    else counter.fetch_add(difference, std::memory_order_relaxed);
+    if (own)
+      counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
+    else
+      counter.fetch_add(difference, std::memory_order_relaxed);
   }
 };
 
@@ -80,20 +84,22 @@ class unit_words {
 
   [[nodiscard, gnu::noinline]] place_type here() noexcept {
     const std::uintptr_t me = Threading::this_thread();
-    const std::size_t first = home(me);
+    std::uint32_t& home = Threading::home();
     for (std::size_t i = 0; i < Threading::shards; ++i) {
-      auto& s = shards_[(first + i) % Threading::shards];
+      const std::size_t at = (home + i) % Threading::shards;
+      auto& s = shards_[at];
       std::uintptr_t owner = s.owner.load();
-      if (owner == 0 && s.owner.compare_exchange_strong(owner, me)) return {&s, true};
-      if (owner == me) return {&s, true};
+      if (owner == me || (owner == 0 && s.owner.compare_exchange_strong(owner, me))) {
+        home = static_cast<std::uint32_t>(at);
+        return {&s, true};
+      }
     }
     return {&shards_[Threading::shards], false};
   }
   /// The calling thread's shard if it is the first one looked at, else null.
   [[nodiscard, gnu::always_inline]] shard<Pools, Threading>* at_home() noexcept {
-    const std::uintptr_t me = Threading::this_thread();
-    auto& s = shards_[home(me)];
-    return s.owner.load(std::memory_order_relaxed) == me ? &s : nullptr;
+    auto& s = shards_[Threading::home()];
+    return s.owner.load(std::memory_order_relaxed) == Threading::this_thread() ? &s : nullptr;
   }
 
   /// The way of most calls: all from the own credit. False where that does not do; what was taken is back then.
@@ -110,12 +116,14 @@ class unit_words {
 
   /// `n` units of a pool, if at least `floor` stay free. When this fails, `n` units were not free together in the words
   /// as they were read one after the other; what other calls were moving meanwhile may have been missed.
-  [[nodiscard]] bool take(const place_type& here, std::size_t p, std::uint64_t n, std::uint64_t floor, bool& moved) noexcept {
+  [[nodiscard]] bool take(const place_type& here, std::size_t p, std::uint64_t n, std::uint64_t floor,
+                          bool& moved) noexcept {
     if (n == 0) return true;
     if (here.own && pools_[p].credit != 0) {
       auto& credit = here.at->credit[p];
       std::uint64_t c = credit.load();
-      if (c >= n && (floor == 0 || pools_[p].free.load() >= floor) && credit.compare_exchange_strong(c, c - n)) return true;
+      if (c >= n && (floor == 0 || pools_[p].free.load() >= floor) && credit.compare_exchange_strong(c, c - n))
+        return true;
     }
     if (take_free(p, n, floor)) return true;
     if (!gather(p)) return false;
@@ -124,7 +132,8 @@ class unit_words {
   }
 
   /// Of all pools or of none.
-  [[nodiscard, gnu::noinline]] bool take(const place_type& here, const units& n, const units& floor, bool& moved) noexcept {
+  [[nodiscard, gnu::noinline]] bool take(const place_type& here, const units& n, const units& floor,
+                                         bool& moved) noexcept {
     for (std::size_t p = 0; p < Pools; ++p) {
       if (take(here, p, n[p], floor[p], moved)) continue;
       moved = moved || p != 0;
@@ -195,13 +204,6 @@ class unit_words {
     }
     if (sum != 0) pools_[p].free.fetch_add(sum);
     return sum != 0;
-  }
-
-  /// Where to look first. The owner of a shard is the address of its thread's tag; a thread that ends leaves the shard to
-  /// the next one that has the same address. Tags lie as far apart as stacks: for 8 MiB, with a guard page or without,
-  /// the sum differs from one to the next.
-  static std::size_t home(std::uintptr_t thread) noexcept {
-    return static_cast<std::size_t>((thread >> 12U) + (thread >> 23U)) % Threading::shards;
   }
 
   std::array<pool_words, Pools> pools_{};
