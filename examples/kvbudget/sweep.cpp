@@ -60,8 +60,12 @@ command with(std::vector<std::string> arguments, const std::vector<std::pair<std
       if (before.prompt.empty()) arguments.insert(arguments.end(), {"--prompt", rest});
       else arguments.insert(arguments.end(), {"--generate", rest});
       if (fixed.empty()) arguments.insert(arguments.end(), {"--generate", "0"});
-    } else if (app.get_option_no_throw("--" + name) != nullptr && name != "over" && name != "format") {
-      arguments.insert(arguments.end(), {"--" + name, value});
+    } else if (const CLI::Option* const option = app.get_option_no_throw("--" + name);
+               option != nullptr && name != "over" && name != "format") {
+      const bool takes_value = option->get_items_expected_max() > 0;
+      if (takes_value) arguments.insert(arguments.end(), {"--" + name, value});
+      else if (value == "true") arguments.push_back("--" + name);
+      else if (value != "false") fail_usage("--over " + name, value, "not a state of this option", "true or false");
     } else {
       arguments.insert(arguments.end(), {"--set", name + "=" + value});
     }
@@ -98,7 +102,13 @@ int sweep(int argc, char** argv) {
   check_format(c.format, "table, json, csv, markdown, svg");
   if (over.size() > 2) fail_usage("--over", over[2], "a third option", "at most two");
   std::vector<range> ranges;
-  for (const std::string& text : over) ranges.push_back(range_of(text));
+  for (const std::string& text : over) {
+    ranges.push_back(range_of(text));
+    for (const char* const other : {"config", "help", "version", "over", "format", "shared-prefix", "long-prompt", "most-sequences",
+                                    "observed", "transfer-bandwidth", "memory-bandwidth"}) {
+      if (ranges.back().name == other) fail_usage("--over", other, "changes no figure of a sweep", "length, sequences, kv-dtype, device …");
+    }
+  }
   if (ranges.size() == 2 && ranges[0].name == ranges[1].name) fail_usage("--over", ranges[1].name, "given twice", "two options");
   const std::vector<std::string> arguments(argv + 1, argv + argc);
 

@@ -12,6 +12,7 @@
 #include <kvbudget/ledger/from_layers.hpp>
 #include <kvbudget/ledger/metrics.hpp>
 #include <kvbudget/report.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -99,7 +100,10 @@ void compare(const serving::trace& t, bytes budget, const std::string& svg) {
   picture.lines.push_back({"blocks: reserved", blocks.reserved, true});
   picture.limits.push_back(
       {"the device", static_cast<double>((pool.unit_bytes * pool.capacity).count()) / static_cast<double>(gib)});
-  std::ofstream(svg) << to_svg(picture);
+  std::ofstream out(svg);
+  out << to_svg(picture);
+  out.close();
+  if (!out) throw std::runtime_error(svg + ": cannot be written");
 }
 
 }  // namespace

@@ -79,7 +79,10 @@ inline std::optional<double> seconds_of_day(std::string_view text) {
   };
   double scale = 1;
   for (std::size_t i = 17; i < text.size(); ++i) {
-    if (text[i] == '.' && i == 19) continue;
+    if (i == 19) {
+      if (text[i] != '.') return {};
+      continue;
+    }
     if (text[i] < '0' || text[i] > '9' || text.size() > 30) return {};
     if (i > 19)
       seconds += (scale /= 10) * (text[i] - '0');

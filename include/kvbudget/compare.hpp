@@ -333,7 +333,8 @@ namespace detail {
     }
     const bool asked = plan && plan->budget;
     const bool fits = asked && plan->budget->fits;
-    row.push_back(asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"} : cell());
+    const bool refused = asked && !plan->answer.refusal.empty() && !plan->answer.too_large;
+    row.push_back(refused ? cell{"", "refused"} : asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"} : cell());
     const bool tells = !p.result.reason.empty();
     const bool failed = !asked && p.result.result != outcome::answered;
     row.push_back(tells ? cell{p.result.reason, (failed ? shown(p.result.result) + ": " : "") + p.result.reason} : cell());

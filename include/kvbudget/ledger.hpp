@@ -3,8 +3,9 @@
 //   ledger books(reserve_to_limit{}, ledger_pool{"kv_cache", 28'000, 2_MiB, {{1, 16_tokens}}});
 //   if (auto lease = books.try_admit(request(3072_tokens, 1024_tokens))) … else lease.why()
 //
-// Admitting, extending and giving back take no lock and allocate nothing: a compare-exchange per pool, and one more
-// where a thread's credit does not suffice. Only requests that wait use a mutex.
+// Admitting, extending and giving back allocate nothing and, while nobody waits, take no lock: a compare-exchange per
+// pool, and one more where a thread's credit does not suffice; before a refusal the credit of all threads is collected.
+// Who waits does so under a mutex, and whoever gives units back meanwhile takes it to wake him.
 #pragma once
 
 #include <cstdio>
@@ -31,7 +32,8 @@ struct admit_resident {
 };
 
 /// Counts what sequences take of `Pools` pools, all or nothing, from any number of threads. Not movable; leases and
-/// prefixes must end before it, and it aborts with a message if they do not.
+/// prefixes must end before it, and calls must have returned; it aborts with a message if they have not ended. A prefix in
+/// a pool with windows keeps the blocks of its windows as long as its handle lives.
 template <class Policy = admit_resident, std::size_t Pools = 1, class Threading = standard_threading>
 class ledger {
  public:
@@ -138,7 +140,7 @@ class ledger {
     return refused(here, why);
   }
 
-  /// Ends all waits that have `c`, and those that will be given it.
+  /// Ends all waits of this ledger that have `c`, and those that will be given it.
   void cancel(cancellation& c) { queue_.cancel(c); }
 
   /// Units for the whole blocks of the first `length` positions of several prompts. Allocates.
@@ -221,7 +223,22 @@ class ledger {
   [[nodiscard]] rejection possible(const request& r, const prefix& shared) const noexcept {
     const std::uint64_t length = detail::saturating_sum(r.prompt.count(), r.generated.count());
     if (!belongs(shared) || r.prompt.count() < shared.length().count()) return rejection::wrong_length;
-    return length < longest_end_ && r.prompt.count() < prompt_end_ ? rejection::none : rejection::never_fits;
+    if (length >= longest_end_ || r.prompt.count() >= prompt_end_) return rejection::never_fits;
+    return shared.run_ == nullptr || fits_beside(shared.run_, r) ? rejection::none : rejection::never_fits;
+  }
+  /// The prefix is held while the request waits, what of its windows the request itself would leave behind included.
+  [[nodiscard]] bool fits_beside(const run* shared, const request& r) const noexcept {
+    const units need = admission(r, shared);
+    for (std::size_t p = 0; p < Pools; ++p) {
+      checked_count sum = checked_count(need[p]) + floor_[p];
+      bool windows = true;
+      for (const run* at = shared; at != nullptr; windows = windows && at->keeps_window_of_parent, at = at->parent) {
+        sum += rules_[p].run_units(false, at->end, at->longest, at->begin());
+        if (windows) sum += rules_[p].run_units(true, at->end, at->longest, at->begin());
+      }
+      if (!sum.fits(rules_[p].capacity)) return false;
+    }
+    return true;
   }
   [[nodiscard]] units admission(const request& r, const run* shared) const noexcept {
     return needed(r.prompt.count(), r.prompt.count(), r.prompt.count() + r.generated.count(), shared);

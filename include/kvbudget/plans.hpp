@@ -41,7 +41,8 @@ template <class Make>
   } catch (const input_error& e) {
     failed(outcome::not_understood, e);
   } catch (const size_error& e) {
-    failed(outcome::not_understood, e);
+    failed(outcome::wrong_usage, e);
+    p.reason = p.name + ": " + p.reason + ": sizes and counts that together stay below 2^64 bytes";
   }
   return p;
 }
@@ -240,6 +241,8 @@ struct device_use {
   const config::device_share& d = r.budget->devices[r.budget->tightest];
   const bool alone = r.budget->devices.size() == 1;
   const bool computed_pool = alone && r.answer.pool_use && r.cache == basis::computed;
+  // Of a pool on several devices only the whole is known by workload.
+  if (!alone && r.answer.pool_use && r.cache == basis::computed) return std::nullopt;
   const std::uint64_t cache = computed_pool ? *workload_bytes(r) : d.cache_bytes.value();
   return device_use{d.budget.weights.count(), d.budget.overhead(cache).value(), cache, d.budget.usable().count(),
                     alone ? "" : d.name};

@@ -144,7 +144,8 @@ namespace detail {
       row.push_back(use ? size_cell(use->usable) : cell());
       const bool asked = plan && plan->budget;
       const bool fits = asked && plan->budget->fits;
-      row.push_back(asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"} : cell());
+      const bool refused = asked && !plan->answer.refusal.empty() && !plan->answer.too_large;
+      row.push_back(refused ? cell{"", "refused"} : asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"} : cell());
       const auto most = [&](const std::optional<limit>& value) {
         return value ? cell{value->unbounded ? "unbounded" : std::to_string(value->value), shown(value)} : cell();
       };
@@ -260,13 +261,20 @@ template <class Test>
   p.title = fmt::format("Weights, overhead and KV cache of {} against {}", r.series[0].name, against);
   p.areas = {{"weights"}, {"overhead"}, {"KV cache"}};
   plot_line usable{"usable", {}, false};
+  std::size_t unanswered = 0;
   for (const sweep_point& point : r.series[0].points) {
     const auto use = point.result.plan ? detail::device_use_of(*point.result.plan) : std::nullopt;
     const double x = x_of(point.value);
-    if (!use) continue;
+    if (!use) {
+      ++unanswered;
+      continue;
+    }
     const std::uint64_t parts[] = {use->weights, use->overhead, use->cache};
     for (std::size_t i = 0; i < 3; ++i) p.areas[i].points.push_back({x, gib_of(parts[i])});
     usable.points.push_back({x, gib_of(use->usable)});
+  }
+  if (unanswered > 0) {
+    p.subtitle += fmt::format("; {} of {} points have no answer and are not drawn", unanswered, r.series[0].points.size());
   }
   if (first->weights == basis::untested) p.areas[0].name = "weights: not given";
   if (first->overhead == basis::untested && first->neighbours.empty()) p.areas[1].name = "overhead: not given";

@@ -137,7 +137,9 @@ TEST_CASE("forks share whole blocks and copy the last one") {
   CHECK(books.snapshot().pools[0].reserved == 6 + 2);
   third.release();
   CHECK(books.snapshot().pools[0].reserved == 0);
-  CHECK(third.fork().why() == rejection::none);
+  CHECK(third.fork().why() == rejection::released);
+  CHECK(third.extend(120_tokens) == rejection::released);
+  CHECK(third.shrink(1_tokens) == rejection::released);
   CHECK_FALSE(third.fork());
 }
 
@@ -309,3 +311,13 @@ TEST_CASE("a lease that outlives its ledger: abort, with a message") {
   CHECK(message.find("kvbudget: a ledger ends before 1 leases") != std::string::npos);
 }
 #endif
+
+TEST_CASE("a request that does not fit beside its own prefix is refused at once") {
+  // Three blocks of 16 with a window of 32: alone 64 positions take two or three, but the prefix keeps two as well.
+  ledger books(admit_resident{{0, 1}}, ledger_pool{"window", 3, bytes(1U), {{1, 16_tokens, 32_tokens}}});
+  CHECK(static_cast<bool>(books.try_admit(request(64_tokens, tokens()))));
+  const auto prefix = books.try_share(32_tokens);
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  CHECK(books.admit(request(64_tokens, tokens()), prefix, soon).why() == rejection::never_fits);
+  CHECK(books.snapshot().waiting == 0);
+}

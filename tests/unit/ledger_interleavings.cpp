@@ -212,14 +212,17 @@ class scene {
   using books_type = ledger<admit_resident, Pools, scheduled_threading>;
   using lease = typename books_type::lease;
 
-  scene(std::array<std::uint64_t, Pools> capacities, std::uint64_t credit) {
+  using numbers = std::array<std::uint64_t, Pools>;
+
+  scene(numbers capacities, numbers credits) {
     for (std::size_t p = 0; p < Pools; ++p) {
-      pools_[p] = {"pool", capacities[p], 1_B, {{1, 1_tokens, {}}}, credit};
+      pools_[p] = {"pool", capacities[p], 1_B, {{1, 1_tokens, {}}}, credits[p]};
     }
   }
+  scene(numbers capacities, std::uint64_t credit) : scene(capacities, all(credit)) {}
   /// All schedules of `bodies` on a fresh ledger, which is empty again at the end of each.
   std::size_t run(const std::function<void(scene&)>& prepare, const std::vector<std::function<void(scene&)>>& bodies,
-                  const std::function<void(scene&)>& check) {
+                  const std::function<void(scene&)>& check, std::size_t preemptions = ~std::size_t{0}) {
     std::vector<std::function<void()>> bound;
     for (const auto& body : bodies) bound.emplace_back([this, &body] { body(*this); });
     return scheduler_.explore(
@@ -238,7 +241,7 @@ class scene {
           }
           if (end.sequences != 0 || end.waiting != 0) throw std::logic_error("something is left");
         },
-        bodies.size() > 2 ? 3 : ~std::size_t{0});
+        bodies.size() > 2 ? 3 : preemptions);
   }
   /// Never over the budget, looked at from another thread at any moment.
   void look() {
@@ -251,6 +254,11 @@ class scene {
   lease leases[3];
 
  private:
+  static numbers all(std::uint64_t n) {
+    numbers result;
+    result.fill(n);
+    return result;
+  }
   std::array<ledger_pool, Pools> pools_{};
   scheduler scheduler_;
 };
@@ -343,6 +351,20 @@ TEST_CASE("who waits is woken by those who moved units and failed") {
         {[](auto& at) { at.leases[0].release(); }, [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
         [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); });
   SUCCEED();
+}
+
+TEST_CASE("who waits is woken by those whose credit was not enough for all pools") {
+  // Credit of the first pool, none of the second: the short way takes, fails and gives back.
+  scene<2> s({1, 2}, std::array<std::uint64_t, 2>{1, 0});
+  const std::size_t schedules = s.run(
+      [](auto& at) { at.books->try_admit(of(1)).release(); },
+      {[](auto& at) {
+         at.leases[0] = at.books->try_admit(of(1));
+         at.leases[0].release();
+       },
+       [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
+      [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); }, 3);
+  CHECK(schedules > 50);
 }
 
 TEST_CASE("two that wait, and one that gives back once for both") {

@@ -105,7 +105,8 @@ TEST_CASE("what is thrown about an input becomes the reason, and the gravest cou
   CHECK(thrown(usage_error({"", "o", "v"}, "p", "x")).result == outcome::wrong_usage);
   CHECK(thrown(config_error({"f", "/o", "v"}, "p", "x")).result == outcome::not_understood);
   CHECK(thrown(engine_refusal({"", "o", "v"}, "p", "x")).result == outcome::engine_refuses);
-  CHECK(thrown(size_error(failure::overflow, "too large")).reason == "too large");
+  CHECK(thrown(size_error(failure::overflow, "too large")).reason ==
+        "n: too large: sizes and counts that together stay below 2^64 bytes");
   CHECK(thrown(config_error({"f", "/o", "v"}, "p", "x")).reason == "f: /o: v: p: x");
   CHECK_THROWS_AS(thrown(std::bad_alloc()), std::bad_alloc);
   CHECK(gravest(outcome::answered, outcome::does_not_fit) == outcome::does_not_fit);

@@ -71,7 +71,7 @@ class basic_lease {
   /// Drops positions from the end: a rejected draft, a cut. Blocks that a window has left behind do not come back.
   [[nodiscard]] rejection shrink(tokens length) noexcept {
     const std::uint64_t n = length.count();
-    if (ledger_ == nullptr) return why();
+    if (ledger_ == nullptr) return why_empty();
     if (n > positions() || n < shared()) return rejection::wrong_length;
     const auto here = ledger_->words_.here();
     const std::uint64_t longest = longest_so_far();
@@ -91,7 +91,7 @@ class basic_lease {
   /// counted once; a partial last block and recurrent states are copied. Allocates; an exception leaves everything as
   /// it was.
   [[nodiscard]] basic_lease fork() {
-    if (ledger_ == nullptr) return basic_lease(why());
+    if (ledger_ == nullptr) return basic_lease(why_empty());
     return ledger_->fork(*this);
   }
 
@@ -122,6 +122,7 @@ class basic_lease {
         held_(held) {}
   explicit basic_lease(rejection why) noexcept : published_(static_cast<std::uint32_t>(why)) {}
 
+  [[nodiscard]] rejection why_empty() const noexcept { return why() == rejection::none ? rejection::released : why(); }
   [[nodiscard]] std::uint32_t positions() const noexcept { return published_ + grown_; }
   [[nodiscard]] std::uint32_t longest_so_far() const noexcept {
     return positions() > longest_ ? positions() : longest_;
@@ -130,7 +131,7 @@ class basic_lease {
   [[nodiscard]] std::uint64_t shared() const noexcept { return run_ != nullptr ? run_->end : 0; }
 
   rejection grow(std::uint64_t n) noexcept {
-    if (ledger_ == nullptr) return why();
+    if (ledger_ == nullptr) return why_empty();
     if (n > limit_) return rejection::beyond_limit;
     const auto here = ledger_->words_.here();
     std::uint64_t longest = longest_so_far();

@@ -16,11 +16,13 @@ enum class rejection : std::uint8_t {
   beyond_limit,  ///< a lease does not grow beyond prompt + generation of its request
   wrong_length,  ///< a prompt shorter than its prefix, a prefix of another ledger, a lease cut into what it shares
   deadline,      ///< the time to wait is over
-  cancelled      ///< the wait was cancelled
+  cancelled,     ///< the wait was cancelled
+  released       ///< a lease that was given back or moved from does not grow
 };
-inline constexpr std::size_t rejections = 8;
+inline constexpr std::size_t rejections = 9;
 inline constexpr const char* rejection_names[rejections] = {"none",         "no_room",      "never_fits", "others_wait",
-                                                            "beyond_limit", "wrong_length", "deadline",   "cancelled"};
+                                                            "beyond_limit", "wrong_length", "deadline",   "cancelled",
+                                                            "released"};
 
 /// One pool at one moment.
 struct pool_snapshot {
@@ -29,7 +31,7 @@ struct pool_snapshot {
   std::uint64_t capacity = 0;    ///< units
   std::uint64_t reserved = 0;    ///< units that leases and shared prefixes have
   std::uint64_t resident = 0;    ///< of these, units with a position in them
-  std::uint64_t high_water = 0;  ///< the most units ever taken, the credit of threads included
+  std::uint64_t high_water = 0;  ///< the most units ever taken, credit of threads and failed attempts included
   bytes stored;                  ///< bytes of the resident units that hold positions which are still attended to
 
   [[nodiscard]] constexpr bytes reserved_bytes() const { return unit_bytes * reserved; }
@@ -45,7 +47,7 @@ struct pool_snapshot {
 };
 
 /// All pools at one moment. Exact while nothing moves and all leases have published their length; while something
-/// moves each number is of some moment of the call, and none exceeds the budget.
+/// moves the numbers are of several moments of the call; none exceeds the budget.
 template <std::size_t Pools>
 struct ledger_snapshot {
   std::array<pool_snapshot, Pools> pools{};

@@ -25,6 +25,8 @@ struct standard_threading {
   using word = std::atomic<T>;  ///< what decides
   using mutex = std::mutex;
   using condition = std::condition_variable;
+  /// Threads that have statistics and credit of their own. Further ones, and those that come after so many have been,
+  /// share one shard without credit.
   static constexpr std::size_t shards = 16;
   /// Not zero, and different for threads that live at the same time.
   static std::uintptr_t this_thread() noexcept { return reinterpret_cast<std::uintptr_t>(&detail::thread_home); }
@@ -85,13 +87,15 @@ class unit_words {
   [[nodiscard, gnu::noinline]] place_type here() noexcept {
     const std::uintptr_t me = Threading::this_thread();
     std::uint32_t& home = Threading::home();
-    for (std::size_t i = 0; i < Threading::shards; ++i) {
-      const std::size_t at = (home + i) % Threading::shards;
-      auto& s = shards_[at];
-      std::uintptr_t owner = s.owner.load();
-      if (owner == me || (owner == 0 && s.owner.compare_exchange_strong(owner, me))) {
-        home = static_cast<std::uint32_t>(at);
-        return {&s, true};
+    for (const bool claims : {false, true}) {  // first the one that the thread has, wherever it is
+      for (std::size_t i = 0; i < Threading::shards; ++i) {
+        const std::size_t at = (home + i) % Threading::shards;
+        auto& s = shards_[at];
+        std::uintptr_t owner = s.owner.load();
+        if (owner == me || (claims && owner == 0 && s.owner.compare_exchange_strong(owner, me))) {
+          home = static_cast<std::uint32_t>(at);
+          return {&s, true};
+        }
       }
     }
     return {&shards_[Threading::shards], false};
