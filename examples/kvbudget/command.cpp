@@ -42,7 +42,8 @@ std::vector<std::string> split(const std::string& text) {
 
 void add_plan_options(CLI::App& app, command& c) {
   app.add_option("--engine", c.engine, "whose cache; none: the bare tensors of the stored positions");
-  app.add_option("--set", c.set, "OPTION=VALUE, an engine's own option under its own name; repeatable")->allow_extra_args(false);
+  app.add_option("--set", c.set, "OPTION=VALUE, an engine's own option under its own name; repeatable")
+      ->allow_extra_args(false);
   app.add_option("--kv-dtype", c.kv_dtype, "element type of the cache");
   app.add_option("--k-dtype", c.k_dtype, "element type of the keys");
   app.add_option("--v-dtype", c.v_dtype, "element type of the values");
@@ -54,7 +55,8 @@ void add_plan_options(CLI::App& app, command& c) {
   app.add_option("--most-sequences", c.most_sequences, "a third case: so many sequences of the usual length");
   app.add_option("--tensor-parallel", c.tensor_parallel, "ranks that divide the K/V heads (1)");
   app.add_option("--pipeline-parallel", c.pipeline_parallel, "stages that divide the layers (1)");
-  app.add_option("--stage-layers", c.stage_layers, "layers of each stage: 20,20,21; else equal parts, or the engine's rule");
+  app.add_option("--stage-layers", c.stage_layers,
+                 "layers of each stage: 20,20,21; else equal parts, or the engine's rule");
   app.add_option("--context-parallel", c.context_parallel, "ranks that divide the positions of every sequence (1)");
   app.add_option("--data-parallel", c.data_parallel, "whole replicas, to which the sequences are dealt (1)");
   app.add_flag("--attention-data-parallel", c.attention_data_parallel,
@@ -62,12 +64,14 @@ void add_plan_options(CLI::App& app, command& c) {
   app.add_option("--host-layers", c.host_layers, "the first so many layers are on the host (0)");
   app.add_option("--host-memory", c.host_memory, "memory of the host for them");
   app.add_option("--device", c.device, "memory of a device: 24GiB, 80GB, or a known name; one for all, or a,b,c");
-  app.add_option("--weights", c.weights, "bytes of the weights, one for each device as a,b,c, or the path of their files");
+  app.add_option("--weights", c.weights,
+                 "bytes of the weights, one for each device as a,b,c, or the path of their files");
   app.add_option("--parameters", c.parameters, "number of weights, as the rough form");
   app.add_option("--weight-bits", c.weight_bits, "bits of a weight, beside --parameters");
   app.add_option("--overhead", c.overhead, "everything else: a size, or a percentage of weights plus cache");
   app.add_option("--utilization", c.utilization, "share of the device that may be used (1)");
-  app.add_option("--beside", c.beside, "NAME=SIZE, another thing on every device: a draft model, a second model; repeatable")
+  app.add_option("--beside", c.beside,
+                 "NAME=SIZE, another thing on every device: a draft model, a second model; repeatable")
       ->allow_extra_args(false);
   app.add_option("--observed", c.observed,
                  "NAME=SIZE, measured, in place of what is computed: cache (one for each device as a,b,c), weights, "
@@ -116,8 +120,8 @@ std::optional<workload> workload_of(const command& c, const json& settings) {
     return std::nullopt;
   }
   if (c.prompt.empty() || c.generate.empty()) {
-    fail_usage(c.prompt.empty() ? "--prompt" : "--generate", "", "missing: a prompt without its generation is no budget",
-               "both --prompt and --generate (0 is a number)");
+    fail_usage(c.prompt.empty() ? "--prompt" : "--generate", "",
+               "missing: a prompt without its generation is no budget", "both --prompt and --generate (0 is a number)");
   }
   workload w{count_of(c.prompt, "--prompt"), count_of(c.generate, "--generate"), 1, {}};
   if (!c.sequences.empty()) w.sequences = count_of(c.sequences, "--sequences");
@@ -132,7 +136,8 @@ std::optional<workload> workload_of(const command& c, const json& settings) {
 kvbudget::config::cache_types cache_types_of(const command& c) {
   kvbudget::config::cache_types types;
   if (!c.kv_dtype.empty()) types.k = types.v = kvbudget::parse_storage_type(c.kv_dtype, "--kv-dtype");
-  const auto own = [&](const std::string& text, const std::string& option, std::optional<kvbudget::storage_type>& type) {
+  const auto own = [&](const std::string& text, const std::string& option,
+                       std::optional<kvbudget::storage_type>& type) {
     if (text.empty()) return;
     const auto parsed = kvbudget::parse_storage_type(text, option);
     if (type && *type != parsed) fail_usage(option, text, "contradicts --kv-dtype " + c.kv_dtype, "one of the two");
@@ -294,7 +299,8 @@ void put_observations(const command& c, kvbudget::plan_question& q) {
 void put_cases(const command& c, kvbudget::plan_question& q) {
   if (c.long_prompt.empty() && c.most_sequences.empty()) return;
   if (!q.work || !q.work->lengths.empty()) {
-    fail_usage(c.long_prompt.empty() ? "--most-sequences" : "--long-prompt", "", "no usual case", "--prompt and --generate as well");
+    fail_usage(c.long_prompt.empty() ? "--most-sequences" : "--long-prompt", "", "no usual case",
+               "--prompt and --generate as well");
   }
   q.cases = {{"usual", q.work, {}}, {"long", {}, {}}, {"concurrent", {}, {}}};
   if (!c.long_prompt.empty()) {

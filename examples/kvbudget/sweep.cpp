@@ -28,10 +28,11 @@ range range_of(const std::string& text) {
 void add_options(CLI::App& app, command& c, std::vector<std::string>& over) {
   app.add_option("config", c.configs, "as for one plan; several: a line for each")->type_name("CONFIG");
   add_plan_options(app, c);
-  app.add_option("--over", over,
-                 "NAME=VALUES: length (prompt and generation), an option of this list without its dashes, or an engine's own "
-                 "option. VALUES: A,B,C or FROM:TO (doubled), FROM:TO:STEP, FROM:TO:xFACTOR. Default: lengths in powers of "
-                 "two up to what the model is made for. A second --over makes a line for each of its values")
+  app.add_option(
+         "--over", over,
+         "NAME=VALUES: length (prompt and generation), an option of this list without its dashes, or an engine's own "
+         "option. VALUES: A,B,C or FROM:TO (doubled), FROM:TO:STEP, FROM:TO:xFACTOR. Default: lengths in powers of "
+         "two up to what the model is made for. A second --over makes a line for each of its values")
       ->allow_extra_args(false);
   app.add_option("--format", c.format, "table, json, csv, markdown or svg");
 }
@@ -55,7 +56,8 @@ command with(std::vector<std::string> arguments, const std::vector<std::pair<std
       const std::uint64_t length = count_of(value, "--over length");
       const std::string& fixed = before.prompt.empty() ? before.generate : before.prompt;
       const std::uint64_t kept = fixed.empty() ? 0 : count_of(fixed, before.prompt.empty() ? "--generate" : "--prompt");
-      if (kept > length) fail_usage("--over length", value, "shorter than the part of it that stays", fixed + " or more");
+      if (kept > length)
+        fail_usage("--over length", value, "shorter than the part of it that stays", fixed + " or more");
       const std::string rest = std::to_string(length - kept);
       if (before.prompt.empty()) arguments.insert(arguments.end(), {"--prompt", rest});
       else arguments.insert(arguments.end(), {"--generate", rest});
@@ -98,18 +100,21 @@ int sweep(int argc, char** argv) {
   std::vector<std::string> over;
   add_options(app, c, over);
   if (parse(app, argc, argv)) return answered;
-  if (c.configs.empty()) fail_usage("CONFIG", "", "missing", "a config.json, a GGUF file, a folder, '-', or a model id");
+  if (c.configs.empty())
+    fail_usage("CONFIG", "", "missing", "a config.json, a GGUF file, a folder, '-', or a model id");
   check_format(c.format, "table, json, csv, markdown, svg");
   if (over.size() > 2) fail_usage("--over", over[2], "a third option", "at most two");
   std::vector<range> ranges;
   for (const std::string& text : over) {
     ranges.push_back(range_of(text));
-    for (const char* const other : {"config", "help", "version", "over", "format", "shared-prefix", "long-prompt", "most-sequences",
-                                    "observed", "transfer-bandwidth", "memory-bandwidth"}) {
-      if (ranges.back().name == other) fail_usage("--over", other, "changes no figure of a sweep", "length, sequences, kv-dtype, device …");
+    for (const char* const other : {"config", "help", "version", "over", "format", "shared-prefix", "long-prompt",
+                                    "most-sequences", "observed", "transfer-bandwidth", "memory-bandwidth"}) {
+      if (ranges.back().name == other)
+        fail_usage("--over", other, "changes no figure of a sweep", "length, sequences, kv-dtype, device …");
     }
   }
-  if (ranges.size() == 2 && ranges[0].name == ranges[1].name) fail_usage("--over", ranges[1].name, "given twice", "two options");
+  if (ranges.size() == 2 && ranges[0].name == ranges[1].name)
+    fail_usage("--over", ranges[1].name, "given twice", "two options");
   const std::vector<std::string> arguments(argv + 1, argv + argc);
 
   std::vector<kvbudget::config::located_config> models;
@@ -128,12 +133,14 @@ int sweep(int argc, char** argv) {
     } else if (const auto longest = kvbudget::longest_context(models[i].config)) {
       values = kvbudget::usual_lengths(*longest);
     } else {
-      fail_usage("--over", "", "missing, and the config does not say for which length the model is made", "length=FROM:TO");
+      fail_usage("--over", "", "missing, and the config does not say for which length the model is made",
+                 "length=FROM:TO");
     }
     for (const std::string& line : lines.values) {
       points += values.size();
       if (points > kvbudget::max_sweep_points) {
-        fail_usage("--over", over.empty() ? "" : over[0], "more than " + std::to_string(kvbudget::max_sweep_points) + " plans", "fewer");
+        fail_usage("--over", over.empty() ? "" : over[0],
+                   "more than " + std::to_string(kvbudget::max_sweep_points) + " plans", "fewer");
       }
       kvbudget::sweep_series series;
       series.name = ranges.size() < 2 ? names[i] : models.size() == 1 ? line : names[i] + " (" + line + ")";

@@ -38,16 +38,17 @@ template <class Fits>
 /// states that may have taken more.
 template <class Layers, class Policy>
   requires cacheable<Layers, Policy>
-[[nodiscard]] constexpr checked_count peak_total(const Layers& layers, const Policy& policy, const uniform_batch& batch) {
-  checked_count most = total_footprint(layers, policy, batch).total();
-  const auto at = [&](const request& earlier) {
-    most = larger(most, total_footprint(layers, policy, uniform_batch{earlier, batch.sequences}).total());
-  };
-  detail::layers_of<Layers>::visit(layers, [&](const auto& layer) {
-    if constexpr (requires { peaks(policy, layer, batch.each, at); }) peaks(policy, layer, batch.each, at);
-  });
-  return most;
-}
+  [[nodiscard]] constexpr checked_count peak_total(const Layers& layers, const Policy& policy,
+                                                   const uniform_batch& batch) {
+    checked_count most = total_footprint(layers, policy, batch).total();
+    const auto at = [&](const request& earlier) {
+      most = larger(most, total_footprint(layers, policy, uniform_batch{earlier, batch.sequences}).total());
+    };
+    detail::layers_of<Layers>::visit(layers, [&](const auto& layer) {
+      if constexpr (requires { peaks(policy, layer, batch.each, at); }) peaks(policy, layer, batch.each, at);
+    });
+    return most;
+  }
 
 /// A cache as one formula: layers x policy. Bytes of a workload, and the exact inverses.
 ///

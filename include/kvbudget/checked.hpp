@@ -11,9 +11,9 @@ namespace kvbudget {
 
 /// Integers that can stand for a count. `bool` and characters are not numbers here, and 128 bits would be cut.
 template <class T>
-concept count_like = std::integral<T> && sizeof(T) <= sizeof(std::uint64_t) && !std::same_as<T, bool> && !std::same_as<T, char> &&
-                     !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t> &&
-                     !std::same_as<T, wchar_t>;
+concept count_like = std::integral<T> && sizeof(T) <= sizeof(std::uint64_t) && !std::same_as<T, bool> &&
+                     !std::same_as<T, char> && !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
+                     !std::same_as<T, char32_t> && !std::same_as<T, wchar_t>;
 
 namespace detail {
 template <class T>

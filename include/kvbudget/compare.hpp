@@ -1,6 +1,7 @@
 // Plans side by side, and the terms that make the difference.
 //
-// The bytes of a cache are a product of terms, each the quotient of two counts of which the first divides into the next:
+// The bytes of a cache are a product of terms, each the quotient of two counts of which the first divides into the
+// next:
 //
 //   positions x layers x share kept x KV heads x elements x bytes x states x allocation
 //
@@ -124,7 +125,8 @@ template <class Part>
   }
   for (const std::uint64_t n : w.lengths) shapes.emplace_back(request(tokens(before + n), tokens()), 1U);
 
-  checked_count positions = 0U, layers = 0U, layer_positions = 0U, head_positions = 0U, elements = 0U, bytes_of_rows = 0U;
+  checked_count positions = 0U, layers = 0U, layer_positions = 0U, head_positions = 0U, elements = 0U,
+                bytes_of_rows = 0U;
   checked_count stored = 0U;
   for (const auto& [each, sequences] : shapes) {
     positions += each.length() * sequences;
@@ -139,7 +141,8 @@ template <class Part>
           const auto rows = rows_of(part);
           if (!rows) return;
           checked_count kept = 0U;
-          for (const auto& [each, sequences] : shapes) kept += kvbudget::positions(stored_positions{}, part, each) * sequences;
+          for (const auto& [each, sequences] : shapes)
+            kept += kvbudget::positions(stored_positions{}, part, each) * sequences;
           const auto& [k, v] = *rows;
           const bool latent = std::same_as<std::remove_cvref_t<decltype(part)>, mla_attention>;
           const std::uint64_t heads = latent ? 1 : std::max(k.heads, v.heads);
@@ -196,16 +199,18 @@ template <class Part>
 
 }  // namespace detail
 
-/// Counts a plan that was made of this config. Where the bare tensors are unknown (an engine knows a model or an element
-/// type that nothing else does) the plan stays without counts, and says why.
-[[nodiscard]] inline compared_plan count_plan(const config::located_config& located, const plan_question& q, named_plan made) {
+/// Counts a plan that was made of this config. Where the bare tensors are unknown (an engine knows a model or an
+/// element type that nothing else does) the plan stays without counts, and says why.
+[[nodiscard]] inline compared_plan count_plan(const config::located_config& located, const plan_question& q,
+                                              named_plan made) {
   compared_plan out{std::move(made), std::nullopt, {}};
   const std::uint64_t allocated = out.result.plan ? workload_bytes(*out.result.plan).value_or(0) : 0;
   if (allocated == 0 || !q.work) return out;
   const config::evaluation& e = out.result.plan->answer;
   try {
     const config::cache_types types = detail::types_in_force(e, q);
-    cache_counts counts = detail::count_stored(config::read_bare_model(located.config, types.k, types.v).model, *q.work);
+    cache_counts counts =
+        detail::count_stored(config::read_bare_model(located.config, types.k, types.v).model, *q.work);
     counts.allocated_bytes = allocated;
     out.kinds = detail::count_kinds(config::evaluate_bare(located.config, types.k, types.v, *q.work), e, allocated);
     out.counts = counts;
@@ -334,10 +339,13 @@ namespace detail {
     const bool asked = plan && plan->budget;
     const bool fits = asked && plan->budget->fits;
     const bool refused = asked && !plan->answer.refusal.empty() && !plan->answer.too_large;
-    row.push_back(refused ? cell{"", "refused"} : asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"} : cell());
+    row.push_back(refused ? cell{"", "refused"}
+                  : asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"}
+                          : cell());
     const bool tells = !p.result.reason.empty();
     const bool failed = !asked && p.result.result != outcome::answered;
-    row.push_back(tells ? cell{p.result.reason, (failed ? shown(p.result.result) + ": " : "") + p.result.reason} : cell());
+    row.push_back(tells ? cell{p.result.reason, (failed ? shown(p.result.result) + ": " : "") + p.result.reason}
+                        : cell());
     out.rows.push_back(std::move(row));
   }
   return out;
@@ -359,7 +367,8 @@ namespace detail {
                         {"elements", n.elements},             {"position_bytes", n.position_bytes},
                         {"stored_bytes", n.stored_bytes},     {"allocated_bytes", n.allocated_bytes}};
       for (const kind_counts& k : p.kinds) {
-        plan["kinds"].push_back({{"kind", k.kind}, {"stored_bytes", k.stored_bytes}, {"allocated_bytes", std::round(k.allocated_bytes)}});
+        plan["kinds"].push_back(
+            {{"kind", k.kind}, {"stored_bytes", k.stored_bytes}, {"allocated_bytes", std::round(k.allocated_bytes)}});
       }
     }
     plans.push_back(std::move(plan));
@@ -370,7 +379,9 @@ namespace detail {
     for (const cache_difference::part& p : d.parts) {
       parts.push_back({{"term", cache_term_names[p.term]}, {"here", p.here}, {"there", p.there}, {"factor", p.factor}});
     }
-    const auto name = [&](std::size_t i) { return d.parts.empty() ? json(nullptr) : json(cache_term_names[d.parts[i].term]); };
+    const auto name = [&](std::size_t i) {
+      return d.parts.empty() ? json(nullptr) : json(cache_term_names[d.parts[i].term]);
+    };
     differences.push_back({{"plan", d.plan},
                            {"against", d.against},
                            {"ratio", d.ratio},

@@ -23,7 +23,11 @@ namespace detail {
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned>(static_cast<unsigned char>(text[at])); };
     const unsigned first = byte(i);
-    std::size_t length = first < 0x80 ? 1 : first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+    std::size_t length = first < 0x80                    ? 1
+                         : first >= 0xf0 && first < 0xf5 ? 4
+                         : first >= 0xe0                 ? 3
+                         : first >= 0xc2                 ? 2
+                                                         : 0;
     if (first >= 0xf5 || (first < 0x20) || first == 0x7f || i + length > text.size()) length = 0;
     for (std::size_t k = 1; k < length; ++k) {
       if ((byte(i + k) & 0xc0U) != 0x80U) length = 0;

@@ -71,7 +71,9 @@ struct layers_of<repeated<Layer>> {
     return layers_of<Layer>::count(layers.layer) * layers.count;
   }
   template <class Visit>
-  static constexpr void visit(const repeated<Layer>& layers, const Visit& f) { layers_of<Layer>::visit(layers.layer, f); }
+  static constexpr void visit(const repeated<Layer>& layers, const Visit& f) {
+    layers_of<Layer>::visit(layers.layer, f);
+  }
 };
 
 template <class First, class... Rest>

@@ -32,8 +32,8 @@ struct admit_resident {
 };
 
 /// Counts what sequences take of `Pools` pools, all or nothing, from any number of threads. Not movable; leases and
-/// prefixes must end before it, and calls must have returned; it aborts with a message if they have not ended. A prefix in
-/// a pool with windows keeps the blocks of its windows as long as its handle lives.
+/// prefixes must end before it, and calls must have returned; it aborts with a message if they have not ended. A prefix
+/// in a pool with windows keeps the blocks of its windows as long as its handle lives.
 template <class Policy = admit_resident, std::size_t Pools = 1, class Threading = standard_threading>
 class ledger {
  public:

@@ -14,8 +14,8 @@ namespace kvbudget {
 template <class... Extra>
 using basic_layer_part =
     std::variant<full_attention, sliding_window_attention, chunked_local_attention, sink_window_attention,
-                 ring_buffer_attention, reference_window_attention, mla_attention, index_keys, cross_attention, recurrent_state,
-                 segment_memory, compressed_keys, shared_kv, no_cache, Extra...>;
+                 ring_buffer_attention, reference_window_attention, mla_attention, index_keys, cross_attention,
+                 recurrent_state, segment_memory, compressed_keys, shared_kv, no_cache, Extra...>;
 
 /// A layer: one part, or several side by side (a latent and index keys, attention and a state).
 template <class... Extra>

@@ -49,7 +49,8 @@ template <class Make>
 
 /// The gravest of several: wrong usage, not understood, refused by the engine, does not fit, answered.
 [[nodiscard]] inline outcome gravest(outcome a, outcome b) {
-  for (const outcome o : {outcome::wrong_usage, outcome::not_understood, outcome::engine_refuses, outcome::does_not_fit}) {
+  for (const outcome o :
+       {outcome::wrong_usage, outcome::not_understood, outcome::engine_refuses, outcome::does_not_fit}) {
     if (a == o || b == o) return o;
   }
   return outcome::answered;

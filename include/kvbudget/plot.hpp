@@ -330,7 +330,8 @@ inline constexpr std::array<const char*, 6> area_fills = {"#d9d9d9", "url(#kvbud
   return fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" {}/>\n", x, y, width, height,
                      look);
 }
-[[nodiscard]] inline std::string text(double x, double y, double size, std::string_view more, const std::string& content) {
+[[nodiscard]] inline std::string text(double x, double y, double size, std::string_view more,
+                                      const std::string& content) {
   return fmt::format("<text x=\"{:.2f}\" y=\"{:.2f}\" font-size=\"{:g}\"{}{}>{}</text>\n", x, y, size,
                      more.empty() ? "" : " ", more, content);
 }
@@ -400,7 +401,8 @@ template <class Visible>
 /// One plot laid out: the axes know where they lie, the names to the right are in their places.
 class picture {
  public:
-  explicit picture(const plot& p) : p_(p), areas_(stacked(p.areas, [this](const plot_point& q) { return visible(q); })) {
+  explicit picture(const plot& p)
+      : p_(p), areas_(stacked(p.areas, [this](const plot_point& q) { return visible(q); })) {
     lay_out_axes();
     lay_out_names();
   }

@@ -119,7 +119,8 @@ struct kind_row {
 }
 
 [[nodiscard]] inline std::string engine_name(const plan_report& r) {
-  return r.answer.engine.empty() ? "none (bare tensors of the stored positions)" : r.answer.engine + " " + r.answer.version;
+  return r.answer.engine.empty() ? "none (bare tensors of the stored positions)"
+                                 : r.answer.engine + " " + r.answer.version;
 }
 
 /// A quantity, its value and what it rests on; the rows of CSV and of the Markdown summary.
@@ -137,8 +138,8 @@ struct quantity_row {
   };
   const auto add_limit = [&](std::string name, const std::optional<limit>& value, std::string unit) {
     if (!value) return;
-    rows.push_back(quantity_row{std::move(name),
-                                value->unbounded ? "unbounded" : std::to_string(value->value), std::move(unit), "computed"});
+    rows.push_back(quantity_row{std::move(name), value->unbounded ? "unbounded" : std::to_string(value->value),
+                                std::move(unit), "computed"});
   };
   const config::evaluation& e = r.answer;
   if (r.work || !e.engine.empty()) {
@@ -158,7 +159,8 @@ struct quantity_row {
       add("weights" + of, d.budget.weights.count(), "bytes", std::string(name_of(r.weights)));
       add("cache" + of, d.cache_bytes.value(), "bytes", std::string(name_of(r.cache)));
       if (d.budget.overhead(d.cache_bytes).valid()) {
-        add("overhead" + of, d.budget.overhead(d.cache_bytes).value(), "bytes", std::string(name_of(overhead_basis(r))));
+        add("overhead" + of, d.budget.overhead(d.cache_bytes).value(), "bytes",
+            std::string(name_of(overhead_basis(r))));
       }
       add("available_for_cache" + of, d.budget.available_for_cache().count(), "bytes", "computed");
     }
@@ -219,7 +221,8 @@ struct quantity_row {
   }
   json pools = json::array();
   for (const config::pool_bytes& p : e.pools) {
-    pools.push_back({{"name", p.name}, {"device", p.device}, {"unit_bytes", p.unit_bytes}, {"units", p.units}, {"bytes", p.bytes}});
+    pools.push_back(
+        {{"name", p.name}, {"device", p.device}, {"unit_bytes", p.unit_bytes}, {"units", p.units}, {"bytes", p.bytes}});
   }
   json layers = json::array();
   for (const config::layer_bytes& l : e.layers) {
@@ -242,19 +245,22 @@ struct quantity_row {
     json devices = json::array();
     for (std::size_t i = 0; i < b.devices.size(); ++i) {
       const config::device_share& d = b.devices[i];
-      devices.push_back({{"device", i},
-                         {"capacity_bytes", d.budget.capacity.count()},
-                         {"usable_bytes", d.budget.usable().count()},
-                         {"weights_bytes", d.budget.weights.count()},
-                         {"cache_bytes", d.cache_bytes.value()},
-                         {"peak_bytes", d.peak_bytes.value()},
-                         {"overhead_bytes", d.budget.overhead(d.cache_bytes).valid() ? json(d.budget.overhead(d.cache_bytes).value()) : json(nullptr)},
-                         {"available_bytes", d.budget.available_for_cache().count()},
-                         {"weights_basis", name_of(r.weights)},
-                         {"cache_basis", name_of(r.cache)},
-                         {"overhead_basis", name_of(detail::overhead_basis(r))},
-                         {"fits", d.fits}});
-      if (!r.device_sources.empty()) devices.back()["capacity_source"] = r.device_sources[r.device_sources.size() == 1 ? 0 : i];
+      devices.push_back(
+          {{"device", i},
+           {"capacity_bytes", d.budget.capacity.count()},
+           {"usable_bytes", d.budget.usable().count()},
+           {"weights_bytes", d.budget.weights.count()},
+           {"cache_bytes", d.cache_bytes.value()},
+           {"peak_bytes", d.peak_bytes.value()},
+           {"overhead_bytes",
+            d.budget.overhead(d.cache_bytes).valid() ? json(d.budget.overhead(d.cache_bytes).value()) : json(nullptr)},
+           {"available_bytes", d.budget.available_for_cache().count()},
+           {"weights_basis", name_of(r.weights)},
+           {"cache_basis", name_of(r.cache)},
+           {"overhead_basis", name_of(detail::overhead_basis(r))},
+           {"fits", d.fits}});
+      if (!r.device_sources.empty())
+        devices.back()["capacity_source"] = r.device_sources[r.device_sources.size() == 1 ? 0 : i];
       if (d.name != std::to_string(i)) devices.back()["name"] = d.name;
     }
     out["budget"] = {{"fits", b.fits},
@@ -265,10 +271,13 @@ struct quantity_row {
                      {"tightest_device", b.tightest},
                      {"devices", devices}};
     if (r.work && !b.max_sequences) notes.push_back("max_sequences and max_tokens are unknown for this workload");
-    if (b.max_sequences && b.max_sequences->unbounded) notes.push_back("max_sequences is unbounded: such sequences take nothing");
-    if (b.max_length && b.max_length->unbounded) notes.push_back("max_length is unbounded: the cache does not grow with the length");
+    if (b.max_sequences && b.max_sequences->unbounded)
+      notes.push_back("max_sequences is unbounded: such sequences take nothing");
+    if (b.max_length && b.max_length->unbounded)
+      notes.push_back("max_length is unbounded: the cache does not grow with the length");
     if (r.weights == basis::untested) notes.push_back("weights were not given: untested");
-    if (r.overhead == basis::untested) notes.push_back("activations, runtime and fragmentation were not given: untested");
+    if (r.overhead == basis::untested)
+      notes.push_back("activations, runtime and fragmentation were not given: untested");
   }
   if (r.files) {
     json groups = json::object();
@@ -281,7 +290,8 @@ struct quantity_row {
                       {"by_group", groups},
                       {"files", r.files->files}};
   }
-  for (const neighbour& n : r.neighbours) out["budget"]["beside"].push_back({{"name", n.name}, {"bytes", n.size.count()}});
+  for (const neighbour& n : r.neighbours)
+    out["budget"]["beside"].push_back({{"name", n.name}, {"bytes", n.size.count()}});
   for (const case_answer& c : r.cases) {
     json row = {{"name", c.name}, {"basis", name_of(c.rests_on)}};
     if (c.work) {
@@ -347,7 +357,9 @@ struct quantity_row {
 [[nodiscard]] inline std::string to_table(const plan_report& r) {
   const config::evaluation& e = r.answer;
   std::string out;
-  const auto line = [&](std::string_view name, const std::string& text) { out += fmt::format("{:<12} {}\n", name, text); };
+  const auto line = [&](std::string_view name, const std::string& text) {
+    out += fmt::format("{:<12} {}\n", name, text);
+  };
   line("model", fmt::format("{}, {} layers, {}", e.model_type, e.model_layers, e.attention));
   line("source", r.revision.empty() ? r.source : r.source + " (revision " + r.revision + ")");
   line("engine", detail::engine_name(r));
@@ -359,13 +371,15 @@ struct quantity_row {
                        "other bytes", "bytes");
     for (const detail::kind_row& k : detail::rows_by_kind(e)) {
       if (k.kind == "padding" && (k.k + k.v + k.other) == checked_count(0U)) continue;
-      out += fmt::format("{:<30} {:>6} {:>19} {:>19} {:>17} {:>19}\n", k.kind, k.layers,
-                         detail::grouped_digits(k.k.value()), detail::grouped_digits(k.v.value()),
-                         detail::grouped_digits(k.other.value()), detail::grouped_digits((k.k + k.v + k.other).value()));
+      out +=
+          fmt::format("{:<30} {:>6} {:>19} {:>19} {:>17} {:>19}\n", k.kind, k.layers,
+                      detail::grouped_digits(k.k.value()), detail::grouped_digits(k.v.value()),
+                      detail::grouped_digits(k.other.value()), detail::grouped_digits((k.k + k.v + k.other).value()));
     }
     out += '\n';
     line("cache", detail::in_all_units(bytes(e.total_bytes)) + detail::shown(r.cache));
-    const bool divides = r.cache == basis::computed && r.work && r.work->lengths.empty() && r.work->sequences > 1 && !e.own_capacity;
+    const bool divides =
+        r.cache == basis::computed && r.work && r.work->lengths.empty() && r.work->sequences > 1 && !e.own_capacity;
     if (divides && e.total_bytes % r.work->sequences == 0) {
       line("per sequence", detail::in_all_units(bytes(e.total_bytes / r.work->sequences)));
     }
@@ -379,56 +393,68 @@ struct quantity_row {
     out += '\n';
     for (std::size_t i = 0; i < std::size(tensor_group_names); ++i) {
       if (r.files->bytes_by_group[i] == 0) continue;
-      line(i == 0 ? "weights" : "", fmt::format("{:<10} {}", tensor_group_names[i], detail::in_all_units(bytes(r.files->bytes_by_group[i]))));
+      line(i == 0 ? "weights" : "",
+           fmt::format("{:<10} {}", tensor_group_names[i], detail::in_all_units(bytes(r.files->bytes_by_group[i]))));
     }
-    for (const auto& [dtype, size] : r.files->bytes_by_dtype) line("", fmt::format("{:<10} {}", dtype, detail::in_all_units(bytes(size))));
+    for (const auto& [dtype, size] : r.files->bytes_by_dtype)
+      line("", fmt::format("{:<10} {}", dtype, detail::in_all_units(bytes(size))));
   }
   if (r.budget) {
     const config::capacity& b = *r.budget;
     out += '\n';
-    for (const neighbour& n : r.neighbours) line("beside", detail::printable(n.name) + ": " + detail::in_all_units(n.size) + "  (in the overhead)");
+    for (const neighbour& n : r.neighbours)
+      line("beside", detail::printable(n.name) + ": " + detail::in_all_units(n.size) + "  (in the overhead)");
     for (std::size_t i = 0; i < b.devices.size(); ++i) {
       const config::device_share& d = b.devices[i];
       const device_budget& budget = d.budget;
-      line(b.devices.size() == 1 ? "device" : "device " + d.name, detail::in_all_units(budget.capacity) + "  (" + (r.device_sources.empty() ? "given" : r.device_sources[r.device_sources.size() == 1 ? 0 : i]) + ")");
+      line(b.devices.size() == 1 ? "device" : "device " + d.name,
+           detail::in_all_units(budget.capacity) + "  (" +
+               (r.device_sources.empty() ? "given" : r.device_sources[r.device_sources.size() == 1 ? 0 : i]) + ")");
       if (budget.usable() != budget.capacity) line("usable", detail::in_all_units(budget.usable()));
       line("weights", r.weights == basis::untested ? std::string("not given: untested")
                                                    : detail::in_all_units(budget.weights) + detail::shown(r.weights));
-      line("overhead", detail::overhead_basis(r) != basis::untested ? detail::in_all_units(budget.overhead(d.cache_bytes)) +
-                                            detail::shown(detail::overhead_basis(r))
-                                      : std::string("activations and runtime not given: untested"));
+      line("overhead",
+           detail::overhead_basis(r) != basis::untested
+               ? detail::in_all_units(budget.overhead(d.cache_bytes)) + detail::shown(detail::overhead_basis(r))
+               : std::string("activations and runtime not given: untested"));
       line("for cache", detail::in_all_units(budget.available_for_cache()) + "  (computed)");
       if (b.devices.size() > 1) line("cache", detail::in_all_units(bytes(d.cache_bytes)) + detail::shown(r.cache));
       if (b.has_workload) line("total", detail::in_all_units(budget.used(d.cache_bytes)));
       if (b.devices.size() > 1) out += '\n';
     }
     if (b.has_workload && b.fits) {
-      line("verdict", b.devices.size() == 1 ? "fits" : "fits; the least is left on device " + b.devices[b.tightest].name);
+      line("verdict",
+           b.devices.size() == 1 ? "fits" : "fits; the least is left on device " + b.devices[b.tightest].name);
     } else if (!b.fits) {
       line("verdict", "does not fit: " + b.binding);
     }
-    if (b.max_sequences) line("sequences", "at most " + detail::shown(b.max_sequences) +
-                                            (r.work && !r.work->lengths.empty() ? " of these lengths in order" : " of this length"));
+    if (b.max_sequences)
+      line("sequences", "at most " + detail::shown(b.max_sequences) +
+                            (r.work && !r.work->lengths.empty() ? " of these lengths in order" : " of this length"));
     if (b.max_length) {
       const std::uint64_t n = r.work && !e.own_capacity ? r.work->sequences : 1;
       line("length", fmt::format("at most {} positions in {} sequence{}", detail::shown(b.max_length),
                                  detail::grouped_digits(n), n == 1 ? "" : "s"));
     }
-    if (b.max_tokens) line("tokens", "at most " + detail::shown(b.max_tokens) + " positions in sequences of this length");
+    if (b.max_tokens)
+      line("tokens", "at most " + detail::shown(b.max_tokens) + " positions in sequences of this length");
   }
 
   if (!r.cases.empty()) {
-    out += fmt::format("\n{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", "case", "prompt", "generate", "sequences",
-                       "cache bytes", "", "basis", "verdict");
+    out += fmt::format("\n{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", "case", "prompt", "generate",
+                       "sequences", "cache bytes", "", "basis", "verdict");
     for (const case_answer& c : r.cases) {
       const auto number = [&](std::uint64_t config::workload::*field) {
         return c.work ? detail::grouped_digits((*c.work).*field) : std::string("-");
       };
-      out += fmt::format("{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", c.name, number(&config::workload::prompt),
-                         number(&config::workload::generated), number(&config::workload::sequences),
+      out += fmt::format("{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", c.name,
+                         number(&config::workload::prompt), number(&config::workload::generated),
+                         number(&config::workload::sequences),
                          c.cache_bytes ? detail::grouped_digits(*c.cache_bytes) : "-",
                          c.cache_bytes ? fmt::format("{:.3g}", bytes(*c.cache_bytes)) : "", name_of(c.rests_on),
-                         !c.fits ? "" : *c.fits ? "fits" : "does not fit: " + c.binding);
+                         !c.fits   ? ""
+                         : *c.fits ? "fits"
+                                   : "does not fit: " + c.binding);
       while (out[out.size() - 2] == ' ') out.erase(out.size() - 2, 1);
     }
   }
@@ -438,16 +464,20 @@ struct quantity_row {
     line("common", detail::in_all_units(bytes(r.prefix->common_bytes)) + "  of every sequence (computed)");
     line("together", detail::in_all_units(bytes(r.prefix->together_bytes)));
     line("saved", detail::in_all_units(bytes(r.prefix->separate_bytes - r.prefix->together_bytes)));
-    if (r.prefix->max_sequences) line("sequences", "at most " + detail::shown(r.prefix->max_sequences) + " with this prefix");
+    if (r.prefix->max_sequences)
+      line("sequences", "at most " + detail::shown(r.prefix->max_sequences) + " with this prefix");
   }
   if (r.movement) {
     const movement_answer& m = *r.movement;
     out += '\n';
     line("to move", detail::in_all_units(bytes(m.sequence_bytes)) + "  for one sequence (computed)");
     if (m.transfer_seconds) line("transfer", detail::shown(*m.transfer_seconds) + " s");
-    if (m.read_bytes_per_step) line("per step", detail::in_all_units(bytes(*m.read_bytes_per_step)) + "  read at least (computed)");
-    if (m.max_tokens_per_second) line("decode", "at most " + detail::shown(*m.max_tokens_per_second) + " tokens/s by memory bandwidth");
-    line("computed", fmt::format("{} tokens for one sequence with a cache, {} without", detail::grouped_digits(m.token_computations),
+    if (m.read_bytes_per_step)
+      line("per step", detail::in_all_units(bytes(*m.read_bytes_per_step)) + "  read at least (computed)");
+    if (m.max_tokens_per_second)
+      line("decode", "at most " + detail::shown(*m.max_tokens_per_second) + " tokens/s by memory bandwidth");
+    line("computed", fmt::format("{} tokens for one sequence with a cache, {} without",
+                                 detail::grouped_digits(m.token_computations),
                                  detail::grouped_digits(m.token_computations_without_cache)));
   }
 

@@ -18,7 +18,8 @@ struct prefix_of {
 namespace detail {
 
 /// Blocks are counted from the start of a sequence: those before `prefix` that are whole, without those before `first`.
-[[nodiscard]] constexpr checked_count shared_blocks(std::uint64_t first, std::uint64_t prefix, std::uint64_t block) noexcept {
+[[nodiscard]] constexpr checked_count shared_blocks(std::uint64_t first, std::uint64_t prefix,
+                                                    std::uint64_t block) noexcept {
   if (block == 0) return checked_count::failed(failure::division_by_zero);
   const std::uint64_t end = prefix / block;
   const std::uint64_t begin = first / block;
@@ -29,7 +30,8 @@ namespace detail {
 [[nodiscard]] constexpr std::uint64_t block_of(const paged& p) noexcept { return p.block_size.count(); }
 
 template <class Policy>
-[[nodiscard]] constexpr checked_count shared_from(const prefix_of<Policy>& p, std::uint64_t first, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count shared_from(const prefix_of<Policy>& p, std::uint64_t first,
+                                                  const request& r) noexcept {
   const checked_count length = r.length();
   if (!length.valid()) return length;
   const std::uint64_t prefix = smaller(p.prefix.count(), length).value();
@@ -60,10 +62,10 @@ template <class Policy>
   return detail::shared_from(p, n == 0 ? 0 : (n - 1) / layer.chunk.count() * layer.chunk.count(), r);
 }
 template <class Policy, class Layer, class Batch>
-  requires(std::same_as<Layer, cross_attention> || std::same_as<Layer, sink_window_attention> ||
-           std::same_as<Layer, ring_buffer_attention> || std::same_as<Layer, reference_window_attention> || std::same_as<Layer, segment_memory> ||
-           std::same_as<Layer, compressed_keys>)
-[[nodiscard]] constexpr footprint allocated(const prefix_of<Policy>&, const Layer&, const Batch&) noexcept {
+requires(std::same_as<Layer, cross_attention> || std::same_as<Layer, sink_window_attention> ||
+         std::same_as<Layer, ring_buffer_attention> || std::same_as<Layer, reference_window_attention> ||
+         std::same_as<Layer, segment_memory> || std::same_as<Layer, compressed_keys>) [[nodiscard]] constexpr footprint
+    allocated(const prefix_of<Policy>&, const Layer&, const Batch&) noexcept {
   return {0U, 0U, 0U};
 }
 template <class Policy, class Batch>

@@ -104,7 +104,8 @@ namespace detail {
     for (const sweep_point& p : s.points) {
       config::json plan = to_json(p.result);
       const auto number = detail::find_count(p.value);
-      plan["swept"] = {{"option", r.option}, {"value", number ? config::json(*number) : config::json(p.value)}, {"series", s.name}};
+      plan["swept"] = {
+          {"option", r.option}, {"value", number ? config::json(*number) : config::json(p.value)}, {"series", s.name}};
       plans.push_back(std::move(plan));
     }
   }
@@ -145,7 +146,9 @@ namespace detail {
       const bool asked = plan && plan->budget;
       const bool fits = asked && plan->budget->fits;
       const bool refused = asked && !plan->answer.refusal.empty() && !plan->answer.too_large;
-      row.push_back(refused ? cell{"", "refused"} : asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"} : cell());
+      row.push_back(refused ? cell{"", "refused"}
+                    : asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"}
+                            : cell());
       const auto most = [&](const std::optional<limit>& value) {
         return value ? cell{value->unbounded ? "unbounded" : std::to_string(value->value), shown(value)} : cell();
       };
@@ -194,9 +197,11 @@ template <class Test>
   const bool one_length = all_plans(r, [&](const plan_report& p) {
     return p.work && p.work->prompt == w.prompt && p.work->generated == w.generated && p.work->lengths == w.lengths;
   });
-  const bool one_number = all_plans(r, [&](const plan_report& p) { return p.work && p.work->sequences == w.sequences; });
+  const bool one_number =
+      all_plans(r, [&](const plan_report& p) { return p.work && p.work->sequences == w.sequences; });
   if (one_length && one_number) return out + "; " + shown(w);
-  if (one_number) return fmt::format("{}; {} sequence{}", out, grouped_digits(w.sequences), w.sequences == 1 ? "" : "s");
+  if (one_number)
+    return fmt::format("{}; {} sequence{}", out, grouped_digits(w.sequences), w.sequences == 1 ? "" : "s");
   if (!one_length) return out;
   return fmt::format("{}; sequences of {} + {} positions", out, grouped_digits(w.prompt), grouped_digits(w.generated));
 }
@@ -211,12 +216,14 @@ template <class Test>
   std::string out;
   std::vector<std::string> seen;
   for (const sweep_series& s : r.series) {
-    const auto made = std::find_if(s.points.begin(), s.points.end(), [](const sweep_point& p) { return p.result.plan; });
+    const auto made =
+        std::find_if(s.points.begin(), s.points.end(), [](const sweep_point& p) { return p.result.plan; });
     if (made == s.points.end() || std::find(seen.begin(), seen.end(), made->result.source) != seen.end()) continue;
     seen.push_back(made->result.source);
     const config::evaluation& e = made->result.plan->answer;
-    out += fmt::format("{:<12} {}: {}, {} layers, {}\n", seen.size() == 1 ? "model" : "",
-                       r.second_option.empty() ? s.name : made->result.source, e.model_type, e.model_layers, e.attention);
+    out +=
+        fmt::format("{:<12} {}: {}, {} layers, {}\n", seen.size() == 1 ? "model" : "",
+                    r.second_option.empty() ? s.name : made->result.source, e.model_type, e.model_layers, e.attention);
   }
   return out + fmt::format("{:<12} {}\n\n", "engine", detail::common_terms(r)) + detail::sheet_of(r).text();
 }
@@ -229,7 +236,9 @@ template <class Test>
   const auto gib_of = [](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(gib); };
   plot p;
   const bool length = r.option == "length";
-  const std::string against = length ? "context length" : r.option == "kv-dtype" ? "element type of the cache" : r.option;
+  const std::string against = length                   ? "context length"
+                              : r.option == "kv-dtype" ? "element type of the cache"
+                                                       : r.option;
   p.title = fmt::format("KV cache{} against {}", r.series.size() == 1 ? " of " + r.series[0].name : "", against);
   p.subtitle = detail::common_terms(r);
   p.x_label = length ? "context length (tokens)" : against;
@@ -274,7 +283,8 @@ template <class Test>
     usable.points.push_back({x, gib_of(use->usable)});
   }
   if (unanswered > 0) {
-    p.subtitle += fmt::format("; {} of {} points have no answer and are not drawn", unanswered, r.series[0].points.size());
+    p.subtitle +=
+        fmt::format("; {} of {} points have no answer and are not drawn", unanswered, r.series[0].points.size());
   }
   if (first->weights == basis::untested) p.areas[0].name = "weights: not given";
   if (first->overhead == basis::untested && first->neighbours.empty()) p.areas[1].name = "overhead: not given";

@@ -69,9 +69,9 @@ namespace detail {
 
 /// How many sequences of the lengths, one after the other and again from the first, the devices hold: the largest n for
 /// which the first n fit together. Nothing when none of them takes anything.
-[[nodiscard]] inline std::optional<limit> most_of_mix(const std::vector<std::uint64_t>& lengths,
-                                                      const std::vector<std::function<checked_count(const workload&)>>& curves,
-                                                      std::vector<std::uint64_t> room) {
+[[nodiscard]] inline std::optional<limit> most_of_mix(
+    const std::vector<std::uint64_t>& lengths, const std::vector<std::function<checked_count(const workload&)>>& curves,
+    std::vector<std::uint64_t> room) {
   if (curves.empty()) return std::nullopt;
   const auto one = [&](std::size_t device, std::uint64_t length) { return curves[device](workload{length, 0, 1, {}}); };
   std::uint64_t rounds = ~std::uint64_t{0};
@@ -141,7 +141,8 @@ namespace detail {
   else result.binding = count > 1 ? "nothing binds; the least is left on " + device : "nothing binds";
   const device_share& least = result.devices[result.tightest];
   if (!alone && !result.fits && least.budget.holds(least.cache_bytes)) {
-    result.binding += ", where it takes " + std::to_string(least.peak_bytes.value_or(0)) + " bytes on the way to its end";
+    result.binding +=
+        ", where it takes " + std::to_string(least.peak_bytes.value_or(0)) + " bytes on the way to its end";
   }
   if (e.own_capacity) {  // the engine sizes its pool by what is left, and decides itself
     const pool_capacity& own = *e.own_capacity;
@@ -203,7 +204,8 @@ namespace detail {
   }
   return result;
 }
-[[nodiscard]] inline capacity assess(const evaluation& e, const std::optional<workload>& w, const device_budget& device) {
+[[nodiscard]] inline capacity assess(const evaluation& e, const std::optional<workload>& w,
+                                     const device_budget& device) {
   return assess(e, w, std::vector<device_budget>{device});
 }
 

@@ -21,7 +21,8 @@ namespace kvbudget::config {
 /// Puts what was said otherwise under the engine's own name. Throws usage_error where that is set to something else.
 inline void put_option(json& options, const std::string& name, const json& value, const std::string& said_as) {
   if (options.contains(name) && !options[name].is_null() && !means_the_same(options[name], value)) {
-    throw usage_error({"", said_as, detail::shown(value)}, "contradicts " + name + "=" + detail::shown(options[name]), "one of the two");
+    throw usage_error({"", said_as, detail::shown(value)}, "contradicts " + name + "=" + detail::shown(options[name]),
+                      "one of the two");
   }
   options[name] = value;
 }
@@ -102,9 +103,11 @@ inline void place_transformers(json& options, const placement& where) {
   if (where.tensor_parallel > 1) {
     refuse_placement("tensor-parallel", "transformers", "pipeline-parallel (device_map), or no engine");
   }
-  if (where.context_parallel > 1) refuse_placement("context-parallel", "transformers", "pipeline-parallel (device_map)");
+  if (where.context_parallel > 1)
+    refuse_placement("context-parallel", "transformers", "pipeline-parallel (device_map)");
   if (where.data_parallel > 1) refuse_placement("data-parallel", "transformers", "one plan for each process");
-  if (where.host_layers > 0) refuse_placement("host-layers", "transformers", "its layers are run on a device, and cached there");
+  if (where.host_layers > 0)
+    refuse_placement("host-layers", "transformers", "its layers are run on a device, and cached there");
   if (where.pipeline_parallel == 1) return;
   put_option(options, "pipeline_stages", where.pipeline_parallel, "pipeline-parallel");
   if (!where.stage_layers.empty()) put_option(options, "stage_layers", where.stage_layers, "stage-layers");
@@ -122,7 +125,8 @@ inline void place_llama_cpp(json& options, const placement& where) {
   if (!where.stage_layers.empty()) {
     std::vector<std::uint64_t> parts = where.stage_layers;
     for (const std::uint64_t n : parts) {
-      if (n > max_layers) throw usage_error({"", "stage-layers", std::to_string(n)}, "too many layers", "at most 65536");
+      if (n > max_layers)
+        throw usage_error({"", "stage-layers", std::to_string(n)}, "too many layers", "at most 65536");
     }
     ++parts.back();
     put_option(options, "tensor_split", parts, "stage-layers");
@@ -138,7 +142,8 @@ inline void place_vllm(json& options, const placement& where) {
     refuse_placement("attention-data-parallel", "vLLM", "data-parallel: with it attention is not divided");
   }
   if (where.tensor_parallel > 1) put_option(options, "tensor_parallel_size", where.tensor_parallel, "tensor-parallel");
-  if (where.pipeline_parallel > 1) put_option(options, "pipeline_parallel_size", where.pipeline_parallel, "pipeline-parallel");
+  if (where.pipeline_parallel > 1)
+    put_option(options, "pipeline_parallel_size", where.pipeline_parallel, "pipeline-parallel");
   if (!where.stage_layers.empty()) put_option(options, "pp_layer_partition", where.stage_layers, "stage-layers");
 }
 

@@ -57,7 +57,8 @@ void add_costs(evaluation& e, const transformers::cached_model& m, const Policy&
     auto known = different.end();
     if (w.lengths.empty()) {
       known = std::find_if(different.begin(), different.end(), [&](const costed& c) {
-        return c.part->layers == part.layers && c.sequences == mine.sequences && c.part->context_rank == part.context_rank;
+        return c.part->layers == part.layers && c.sequences == mine.sequences &&
+               c.part->context_rank == part.context_rank;
       });
     }
     if (known == different.end()) {
@@ -86,7 +87,8 @@ void add_costs(evaluation& e, const transformers::cached_model& m, const Policy&
     curves[part.device].push_back([part, policy, batch_of, ranks = where.context_parallel](const workload& asked) {
       const uniform_batch batch = batch_of(part.share_of(asked));
       if (ranks == 1) return peak_total(part.layers->layers, policy, batch);
-      return peak_total(part.layers->layers, kvbudget::context_parallel<Policy>{policy, ranks, part.context_rank}, batch);
+      return peak_total(part.layers->layers, kvbudget::context_parallel<Policy>{policy, ranks, part.context_rank},
+                        batch);
     });
   }
   std::vector<footprint> by_layer(m.layers.layers().size(), footprint{0U, 0U, 0U});
@@ -147,7 +149,10 @@ inline void add_linear_costs(evaluation& e, const transformers::cached_model& m)
   }
   e.state_bytes_per_sequence = per_sequence.value();
   if (linear) e.bytes_per_token = per_token.value();
-  else e.notes.push_back("bytes per token are not one number: some layers keep only a window, so the next token costs less than the first");
+  else
+    e.notes.push_back(
+        "bytes per token are not one number: some layers keep only a window, so the next token costs less than the "
+        "first");
 }
 
 /// `layers` of the contract.

@@ -40,10 +40,20 @@ struct option_alias {
   std::string_view option;
 };
 inline constexpr option_alias option_aliases[] = {
-    {"ctx-size", "n_ctx"},        {"batch-size", "n_batch"},     {"ubatch-size", "n_ubatch"}, {"parallel", "n_seq_max"},
-    {"n_parallel", "n_seq_max"},  {"cache-type-k", "type_k"},    {"cache-type-v", "type_v"},  {"flash-attn", "flash_attn"},
-    {"kv-unified", "kv_unified"}, {"swa-full", "swa_full"},      {"gpu-layers", "n_gpu_layers"},
-    {"split-mode", "split_mode"}, {"tensor-split", "tensor_split"}, {"main-gpu", "main_gpu"},
+    {"ctx-size", "n_ctx"},
+    {"batch-size", "n_batch"},
+    {"ubatch-size", "n_ubatch"},
+    {"parallel", "n_seq_max"},
+    {"n_parallel", "n_seq_max"},
+    {"cache-type-k", "type_k"},
+    {"cache-type-v", "type_v"},
+    {"flash-attn", "flash_attn"},
+    {"kv-unified", "kv_unified"},
+    {"swa-full", "swa_full"},
+    {"gpu-layers", "n_gpu_layers"},
+    {"split-mode", "split_mode"},
+    {"tensor-split", "tensor_split"},
+    {"main-gpu", "main_gpu"},
 };
 
 namespace detail {

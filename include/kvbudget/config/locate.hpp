@@ -60,13 +60,15 @@ namespace detail {
   const std::size_t at = id.find('@');
   const std::string wanted = at == id.npos ? "main" : id.substr(at + 1);
   const std::size_t slash = id.find('/');
-  const std::string folder = "models--" + id.substr(0, slash) + "--" + id.substr(slash + 1, at == id.npos ? at : at - slash - 1);
+  const std::string folder =
+      "models--" + id.substr(0, slash) + "--" + id.substr(slash + 1, at == id.npos ? at : at - slash - 1);
   const std::filesystem::path model = hub_cache() / folder;
   std::string revision = wanted;
   if (std::ifstream reference(model / "refs" / wanted); reference) std::getline(reference, revision);
   const std::filesystem::path snapshot = model / "snapshots" / revision;
   if (!std::filesystem::exists(snapshot / "config.json")) {
-    throw config_error({id, "", ""}, "neither a path nor a model in the local Hugging Face cache (" + hub_cache().string() + ")",
+    throw config_error({id, "", ""},
+                       "neither a path nor a model in the local Hugging Face cache (" + hub_cache().string() + ")",
                        "a config.json, a folder that holds one, '-', or a cached model id");
   }
   return from_folder(snapshot, revision);

@@ -19,8 +19,8 @@ namespace detail {
   std::size_t wide = 0;
   for (const std::uint64_t n : t.shape) wide += n > 1 ? 1U : 0U;
   if (wide < 2) return true;
-  for (const std::string_view part : {"q_a_proj", "kv_a_proj", "attn_q_a", "attn_kv_a", "indexer", "router", ".gate.weight",
-                                      "ffn_gate_inp"}) {
+  for (const std::string_view part :
+       {"q_a_proj", "kv_a_proj", "attn_q_a", "attn_kv_a", "indexer", "router", ".gate.weight", "ffn_gate_inp"}) {
     if (t.name.find(part) != t.name.npos) return true;
   }
   return false;
@@ -96,8 +96,9 @@ struct expert_counts {
     }
     return 0;
   };
-  expert_counts counts{first_of({"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}),
-                       first_of({"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts"})};
+  expert_counts counts{
+      first_of({"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}),
+      first_of({"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts"})};
   if (const auto name = root.string("general.architecture")) {
     counts = {root.count(*name + ".expert_count").value_or(0), root.count(*name + ".expert_used_count").value_or(0)};
   }

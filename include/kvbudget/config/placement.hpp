@@ -85,7 +85,8 @@ namespace detail {
   }
   if (num_layers % p.pipeline_parallel != 0) {
     throw usage_error({"", "pipeline-parallel", std::to_string(p.pipeline_parallel)},
-                      std::to_string(num_layers) + " layers do not divide into equal stages", "the layers of each stage");
+                      std::to_string(num_layers) + " layers do not divide into equal stages",
+                      "the layers of each stage");
   }
   return std::vector<std::uint64_t>(p.pipeline_parallel, num_layers / p.pipeline_parallel);
 }
@@ -94,7 +95,8 @@ namespace detail {
 
 /// The parts of a model, device by device; the host, if layers are there, comes last. Throws usage_error where the
 /// placement does not fit the model.
-[[nodiscard]] inline std::vector<device_part> parts_of(const model& whole, std::uint64_t num_layers, const placement& p) {
+[[nodiscard]] inline std::vector<device_part> parts_of(const model& whole, std::uint64_t num_layers,
+                                                       const placement& p) {
   const std::size_t host = p.devices();
   const std::vector<std::uint64_t> stages = detail::layers_of_stages(p, num_layers);
   if (p.host_layers > num_layers) {
@@ -107,8 +109,9 @@ namespace detail {
     try {
       kinds.push_back(detail::on_rank(kind, attention_ranks));
     } catch (const size_error& e) {
-      throw usage_error({"", "tensor-parallel", std::to_string(p.tensor_parallel)}, "a layer of kind " + kind.kind +
-                        " does not divide among the ranks", "a number that divides its K/V heads, or a multiple of them");
+      throw usage_error({"", "tensor-parallel", std::to_string(p.tensor_parallel)},
+                        "a layer of kind " + kind.kind + " does not divide among the ranks",
+                        "a number that divides its K/V heads, or a multiple of them");
     }
   }
   std::vector<std::shared_ptr<const stage_part>> here, on_host;  // by stage

@@ -32,7 +32,8 @@ namespace detail {
     if (!q.settings.empty()) {
       throw usage_error({"", q.settings.begin().key(), ""}, "an engine's option, and no engine was named", "an engine");
     }
-    return config::evaluate_bare(located.config, q.types.k, q.types.v, work.value_or(config::workload{}), tokens(), q.where);
+    return config::evaluate_bare(located.config, q.types.k, q.types.v, work.value_or(config::workload{}), tokens(),
+                                 q.where);
   }
   const config::engine_entry& engine = config::find_engine(q.engine);
   config::json settings = q.settings;
@@ -59,7 +60,9 @@ namespace detail {
   config::evaluation all, last;
   std::vector<device_budget> of_last;
   std::vector<std::uint64_t> room;
-  const auto equal = [](const device_budget& x, const device_budget& y) { return x.available_for_cache() == y.available_for_cache(); };
+  const auto equal = [](const device_budget& x, const device_budget& y) {
+    return x.available_for_cache() == y.available_for_cache();
+  };
   for (std::uint64_t r = 0; r < replicas; ++r) {
     std::vector<device_budget> own = devices;
     if (by_device) {
@@ -114,7 +117,8 @@ namespace detail {
 }
 
 /// What is known of the devices when the engine does not run.
-[[nodiscard]] inline config::capacity budget_of_refused(const config::evaluation& e, const std::vector<device_budget>& devices) {
+[[nodiscard]] inline config::capacity budget_of_refused(const config::evaluation& e,
+                                                        const std::vector<device_budget>& devices) {
   config::capacity c;
   c.fits = false;
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -141,7 +145,9 @@ struct assessed {
     return result;
   }
   if (!observed.empty()) {
-    if (!work) throw usage_error({"", "observed", "cache"}, "no workload that was observed", "a prompt and a generation as well");
+    if (!work)
+      throw usage_error({"", "observed", "cache"}, "no workload that was observed",
+                        "a prompt and a generation as well");
     if (observed.size() != std::max<std::size_t>(e.devices.size(), 1)) {
       throw usage_error({"", "observed", std::to_string(observed.size())}, "not one figure for each device of the plan",
                         std::to_string(e.devices.size()) + " sizes");
@@ -159,7 +165,8 @@ struct assessed {
 }
 
 /// The cases of a capacity check: each is computed as the plan is, with the engine's options for its own workload.
-[[nodiscard]] inline std::vector<case_answer> answer_cases(const config::located_config& located, const plan_question& q) {
+[[nodiscard]] inline std::vector<case_answer> answer_cases(const config::located_config& located,
+                                                           const plan_question& q) {
   std::vector<case_answer> answers;
   for (const capacity_case& c : q.cases) {
     case_answer a;
@@ -174,7 +181,8 @@ struct assessed {
       }
       a.rests_on = c.observed.empty() ? basis::computed : basis::observed;
       const config::evaluation& e = one.answer;
-      if (e.refusal.empty()) a.cache_bytes = e.pool_use && c.observed.empty() ? e.pool_use(*c.work).value() : e.total_bytes;
+      if (e.refusal.empty())
+        a.cache_bytes = e.pool_use && c.observed.empty() ? e.pool_use(*c.work).value() : e.total_bytes;
       a.binding = one.answer.refusal;
       if (one.budget) {
         a.fits = one.budget->fits;
@@ -193,20 +201,25 @@ struct assessed {
   if (!q.shared_prefix) return std::nullopt;
   const std::uint64_t prefix = *q.shared_prefix;
   if (!q.work || !q.work->lengths.empty()) {
-    throw usage_error({"", "shared-prefix", std::to_string(prefix)}, "no sequences of one shape", "a prompt and a generation as well");
+    throw usage_error({"", "shared-prefix", std::to_string(prefix)}, "no sequences of one shape",
+                      "a prompt and a generation as well");
   }
   if (prefix > q.work->prompt) {
-    throw usage_error({"", "shared-prefix", std::to_string(prefix)}, "longer than the prompt", std::to_string(q.work->prompt));
+    throw usage_error({"", "shared-prefix", std::to_string(prefix)}, "longer than the prompt",
+                      std::to_string(q.work->prompt));
   }
   if (!e.common_bytes) {
-    e.notes.push_back("no sequence shares memory with another in this engine and placement: a common prefix saves nothing");
+    e.notes.push_back(
+        "no sequence shares memory with another in this engine and placement: a common prefix saves nothing");
     return std::nullopt;
   }
   prefix_answer a;
   a.prefix = prefix;
   a.common_bytes = e.common_bytes(*q.work, prefix).value();
   const std::uint64_t n = q.work->sequences;
-  const auto bytes_of = [&](const config::workload& w) { return e.pool_use ? e.pool_use(w) : e.devices.front().peak_bytes(w); };
+  const auto bytes_of = [&](const config::workload& w) {
+    return e.pool_use ? e.pool_use(w) : e.devices.front().peak_bytes(w);
+  };
   a.separate_bytes = bytes_of(*q.work).value();
   a.together_bytes = n == 0 ? 0 : (checked_count(a.separate_bytes) - checked_count(a.common_bytes) * (n - 1)).value();
   if (budget && q.where.data_parallel == 1 && (e.own_capacity || budget->devices.size() == 1)) {
@@ -240,29 +253,35 @@ struct assessed {
   return types;
 }
 
-/// Bytes of weights that a step leaves alone: routed experts that one token does not need, and of the embedding all but a
-/// few rows, where a head of its own is read. 0 where only the size is known. Nothing where it is not known which device
-/// holds how much of the experts.
-[[nodiscard]] inline std::optional<std::uint64_t> weights_not_read(const config::located_config& located, const plan_question& q) {
+/// Bytes of weights that a step leaves alone: routed experts that one token does not need, and of the embedding all but
+/// a few rows, where a head of its own is read. 0 where only the size is known. Nothing where it is not known which
+/// device holds how much of the experts.
+[[nodiscard]] inline std::optional<std::uint64_t> weights_not_read(const config::located_config& located,
+                                                                   const plan_question& q) {
   const auto counts = config::find_experts(located.config);
   checked_count rest = 0U;
   if (counts && !(q.files && q.files->bytes_of(tensor_group::experts) == 0)) {
-    if (!q.files || counts->per_token == 0 || counts->per_token > counts->experts || q.where.devices() != 1) return std::nullopt;
-    rest += checked_count(q.files->bytes_of(tensor_group::experts)) / counts->experts * (counts->experts - counts->per_token);
+    if (!q.files || counts->per_token == 0 || counts->per_token > counts->experts || q.where.devices() != 1)
+      return std::nullopt;
+    rest += checked_count(q.files->bytes_of(tensor_group::experts)) / counts->experts *
+            (counts->experts - counts->per_token);
   }
   if (q.files && q.where.devices() == 1) rest += config::embedding_beside_head(*q.files);
   return rest.value();
 }
 
-[[nodiscard]] inline std::optional<movement_answer> answer_movement(const config::located_config& located, config::evaluation& e,
-                                                                    const plan_question& q, const std::vector<bytes>& weights) {
+[[nodiscard]] inline std::optional<movement_answer> answer_movement(const config::located_config& located,
+                                                                    config::evaluation& e, const plan_question& q,
+                                                                    const std::vector<bytes>& weights) {
   if (!q.transfer_bandwidth && !q.memory_bandwidth) return std::nullopt;
   if (!q.work || !q.work->lengths.empty() || q.work->sequences == 0) {
-    throw usage_error({"", q.transfer_bandwidth ? "transfer-bandwidth" : "memory-bandwidth", ""}, "no sequences of one shape",
-                      "a prompt and a generation as well");
+    throw usage_error({"", q.transfer_bandwidth ? "transfer-bandwidth" : "memory-bandwidth", ""},
+                      "no sequences of one shape", "a prompt and a generation as well");
   }
-  for (const auto& [size, name] : {std::pair{q.transfer_bandwidth, "transfer-bandwidth"}, std::pair{q.memory_bandwidth, "memory-bandwidth"}}) {
-    if (size && *size == bytes()) throw usage_error({"", name, "0"}, "nothing ever arrives", "bytes a second, such as 25GB");
+  for (const auto& [size, name] :
+       {std::pair{q.transfer_bandwidth, "transfer-bandwidth"}, std::pair{q.memory_bandwidth, "memory-bandwidth"}}) {
+    if (size && *size == bytes())
+      throw usage_error({"", name, "0"}, "nothing ever arrives", "bytes a second, such as 25GB");
   }
   movement_answer a;
   const request each(tokens(q.work->prompt), tokens(q.work->generated));
@@ -293,7 +312,8 @@ struct assessed {
   const std::optional<std::uint64_t> rest = weights_not_read(located, q);
   if (!rest) return unknown(": they depend on where the chosen experts are");
 
-  // Every device reads its weights and the stored positions of its layers and sequences; the engine's padding is not read.
+  // Every device reads its weights and the stored positions of its layers and sequences; the engine's padding is not
+  // read.
   plan_question bare = q;
   bare.engine.clear();
   bare.settings = config::json::object();
@@ -318,13 +338,17 @@ struct assessed {
   for (std::size_t first = 0; first < devices; first += of_replica) {
     std::uint64_t slowest = 0;  // no device can be faster than its own reading, however the stages overlap
     for (std::size_t i = first; i < first + of_replica; ++i) {
-      const bytes own = !weights.empty() ? weights[i] : q.devices.empty() ? bytes() : q.devices[q.devices.size() == 1 ? 0 : i].weights;
+      const bytes own = !weights.empty()    ? weights[i]
+                        : q.devices.empty() ? bytes()
+                                            : q.devices[q.devices.size() == 1 ? 0 : i].weights;
       const checked_count here = checked_count(own.count()) - *rest + (i < caches.size() ? caches[i].bytes : 0);
       slowest = std::max(slowest, here.value());
       all += here;
     }
-    const auto sequences = static_cast<double>(equal_part(q.work->sequences, q.where.data_parallel, first / of_replica));
-    if (slowest > 0) per_second += sequences * static_cast<double>(q.memory_bandwidth->count()) / static_cast<double>(slowest);
+    const auto sequences =
+        static_cast<double>(equal_part(q.work->sequences, q.where.data_parallel, first / of_replica));
+    if (slowest > 0)
+      per_second += sequences * static_cast<double>(q.memory_bandwidth->count()) / static_cast<double>(slowest);
   }
   a.read_bytes_per_step = all.value();
   if (per_second > 0) a.max_tokens_per_second = per_second;
@@ -337,7 +361,8 @@ struct assessed {
   config::placement where = q.where;
   const auto take = [&](const char* name, std::uint64_t& to) {
     const auto at = q.settings.find(name);
-    if (to == 1 && at != q.settings.end() && at->is_number_unsigned() && *at >= 1 && *at <= 1024) to = at->get<std::uint64_t>();
+    if (to == 1 && at != q.settings.end() && at->is_number_unsigned() && *at >= 1 && *at <= 1024)
+      to = at->get<std::uint64_t>();
   };
   if (q.engine == "vllm") {
     take("tensor_parallel_size", where.tensor_parallel);
@@ -364,7 +389,8 @@ struct assessed {
   const std::size_t devices = q.where.devices();
   std::vector<bytes> sizes = q.weight_sizes;
   if (sizes.size() == 1) {
-    const bool on_host = std::find(e.stage_of_layer.begin(), e.stage_of_layer.end(), e.layer_stages) != e.stage_of_layer.end();
+    const bool on_host =
+        std::find(e.stage_of_layer.begin(), e.stage_of_layer.end(), e.layer_stages) != e.stage_of_layer.end();
     if (q.where.pipeline_parallel > 1 || on_host) {
       throw usage_error({"", "weights", ""}, "one size does not say what each device holds",
                         "one size for each, the host's last, or the files");
@@ -389,8 +415,8 @@ inline void put_weights(const std::vector<bytes>& placed, plan_question& q) {
   const std::size_t devices = placed.size() - 1;
   if (q.devices.size() == 1) q.devices.resize(devices, q.devices.front());
   if (q.devices.size() != devices) {
-    throw usage_error({"", "device", std::to_string(q.devices.size())}, "the plan has " + std::to_string(devices) + " devices",
-                      "one for all of them, or one for each");
+    throw usage_error({"", "device", std::to_string(q.devices.size())},
+                      "the plan has " + std::to_string(devices) + " devices", "one for all of them, or one for each");
   }
   for (std::size_t i = 0; i < devices; ++i) q.devices[i].weights = placed[i];
   if (q.host) q.host->weights = placed.back();

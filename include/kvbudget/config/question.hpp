@@ -103,7 +103,13 @@ struct plan_report {
 };
 
 /// How an answer ends. The numbers are the programs' exit status.
-enum class outcome : std::uint8_t { answered = 0, does_not_fit = 1, wrong_usage = 2, not_understood = 3, engine_refuses = 4 };
+enum class outcome : std::uint8_t {
+  answered = 0,
+  does_not_fit = 1,
+  wrong_usage = 2,
+  not_understood = 3,
+  engine_refuses = 4
+};
 
 [[nodiscard]] inline outcome outcome_of(const plan_report& r) {
   if (!r.answer.refusal.empty()) return r.answer.too_large ? outcome::does_not_fit : outcome::engine_refuses;

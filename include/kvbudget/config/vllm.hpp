@@ -440,7 +440,8 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   const auto tell = [&](const std::string& change, const settings& changed) {
     const cache_plan c = kvbudget::vllm::plan(m, changed);
     if (c.reason != refusal::none || c.tokens == p.tokens) return;
-    e.notes.push_back("with " + change + ": " + with_thousands(c.tokens) + " tokens instead of " + with_thousands(p.tokens));
+    e.notes.push_back("with " + change + ": " + with_thousands(c.tokens) + " tokens instead of " +
+                      with_thousands(p.tokens));
   };
   settings changed = now;
   changed.enable_prefix_caching = false;
@@ -555,8 +556,9 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   };
   if (sized && p.blocks_per_request > 0) {
     const std::uint64_t usable = p.num_blocks - 1;  // all but the null block
-    e.own_capacity = config::pool_capacity{(unit * usable).value(), largest_max_model_len(q.model.view(), q.settings.view()),
-                                           usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
+    e.own_capacity =
+        config::pool_capacity{(unit * usable).value(), largest_max_model_len(q.model.view(), q.settings.view()),
+                              usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
     e.sequences_add_up = true;
     e.common_bytes = [p, unit](const config::workload& w, std::uint64_t prefix) {
       return unit * common_blocks(p, request{w.prompt, w.generated}, prefix);
