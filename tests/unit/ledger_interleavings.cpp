@@ -216,7 +216,7 @@ class scene {
 
   scene(numbers capacities, numbers credits) {
     for (std::size_t p = 0; p < Pools; ++p) {
-      pools_[p] = {"pool", capacities[p], 1_B, {{1, 1_tokens, {}}}, credits[p]};
+      pools_[p] = {"pool", capacities[p], bytes(1U), {{1, tokens(1U), {}}}, credits[p]};
     }
   }
   scene(numbers capacities, std::uint64_t credit) : scene(capacities, all(credit)) {}
