@@ -337,11 +337,7 @@ namespace detail {
                                             : cell{fmt::format("{:.6g}", p.value(i)), shown_term(i, p.value(i))});
     }
     const bool asked = plan && plan->budget;
-    const bool fits = asked && plan->budget->fits;
-    const bool refused = asked && !plan->answer.refusal.empty() && !plan->answer.too_large;
-    row.push_back(refused ? cell{"", "refused"}
-                  : asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"}
-                          : cell());
+    row.push_back(verdict_cell(plan));
     const bool tells = !p.result.reason.empty();
     const bool failed = !asked && p.result.result != outcome::answered;
     row.push_back(tells ? cell{p.result.reason, (failed ? shown(p.result.result) + ": " : "") + p.result.reason}

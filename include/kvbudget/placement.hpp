@@ -7,7 +7,7 @@ namespace kvbudget {
 
 /// K/V heads that one of `ranks` tensor-parallel ranks keeps: an equal part; one where the ranks are a whole multiple
 /// of the heads, so that several ranks keep the same head. failure::indivisible otherwise.
-/// Source: vLLM 0.30 config/model.py:get_num_kv_heads and the assertions of its attention classes (models/llama.py).
+/// Source: vLLM 0.32 config/model.py:get_num_kv_heads; what does not divide is refused there too.
 [[nodiscard]] constexpr checked_count heads_per_rank(std::uint64_t heads, std::uint64_t ranks) noexcept {
   if (ranks == 0) return checked_count::failed(failure::division_by_zero);
   if (heads % ranks == 0) return heads / ranks;
@@ -52,8 +52,9 @@ template <class Layer>
 }
 
 /// Context parallelism over an inner policy: the positions of a sequence lie in turn on `ranks` ranks, and rank
-/// `rank` keeps (n + ranks - 1 - rank) / ranks of n. A rule for what keeps every position only; states are whole on
-/// every rank. Source: vLLM 0.30 decode context parallelism (v1/worker/block_table.py, interleave size 1).
+/// `rank` keeps (n + ranks - 1 - rank) / ranks of n: the first ones one more. A rule for what keeps every position only;
+/// states are whole on every rank. Source: vLLM 0.32 admits ceil(n / ranks) on every rank (v1/kv_cache_interface.py,
+/// FullAttentionSpec); that the others may hold one less is arithmetic.
 template <class Policy>
 struct context_parallel {
   Policy inner;

@@ -237,6 +237,13 @@ struct device_use {
   [[nodiscard]] checked_count total() const { return checked_count(weights) + overhead + cache; }
 };
 
+/// Fits, does not, or is refused by the engine; empty where no device was asked about.
+[[nodiscard]] inline cell verdict_cell(const std::optional<plan_report>& plan) {
+  if (!plan || !plan->budget) return {};
+  if (!plan->answer.refusal.empty() && !plan->answer.too_large) return {"", "refused"};
+  return plan->budget->fits ? cell{"1", "fits"} : cell{"0", "does not fit"};
+}
+
 [[nodiscard]] inline std::optional<device_use> device_use_of(const plan_report& r) {
   if (!r.budget || !workload_bytes(r)) return std::nullopt;
   const config::device_share& d = r.budget->devices[r.budget->tightest];

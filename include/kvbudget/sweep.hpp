@@ -144,11 +144,7 @@ namespace detail {
       row.push_back(use ? size_cell(use->total().value()) : cell());
       row.push_back(use ? size_cell(use->usable) : cell());
       const bool asked = plan && plan->budget;
-      const bool fits = asked && plan->budget->fits;
-      const bool refused = asked && !plan->answer.refusal.empty() && !plan->answer.too_large;
-      row.push_back(refused ? cell{"", "refused"}
-                    : asked ? cell{fits ? "1" : "0", fits ? "fits" : "does not fit"}
-                            : cell());
+      row.push_back(verdict_cell(plan));
       const auto most = [&](const std::optional<limit>& value) {
         return value ? cell{value->unbounded ? "unbounded" : std::to_string(value->value), shown(value)} : cell();
       };

@@ -34,6 +34,11 @@ struct engine_entry {
   evaluation (*evaluate)(const document& d, const json* hf_quant_config, const json& options);
   /// A workload and element types in the engine's own options.
   void (*apply_workload)(json& options, const std::optional<workload>& w, const cache_types& types);
+  /// The engine's own names of the numbers of tensor-parallel ranks and of stages; empty: it has none.
+  std::string_view tensor_parallel_option;
+  std::string_view stages_option;
+  bool stages_count_devices;  ///< without that option it plans for no device at all (llama.cpp: the host)
+  bool plans_one_replica;     ///< replicas are as many plans, each with its own devices
   /// A placement in the engine's own options. Throws usage_error for what the engine does not do.
   void (*apply_placement)(json& options, const placement& where);
   /// What each device leaves for the cache, in the engine's own options; nullptr where the engine does not ask.
@@ -168,11 +173,12 @@ inline void give_memory_to_vllm(json& options, const placement& where, const std
 inline constexpr engine_entry engines[] = {
     {"transformers",
      [](const document& d, const json*, const json& options) { return transformers::evaluate(d, options); },
-     detail::apply_to_transformers, detail::place_transformers, nullptr},
+     detail::apply_to_transformers, "", "pipeline_stages", false, false, detail::place_transformers, nullptr},
     {"llama.cpp",
      [](const document& d, const json*, const json& options) { return llama_cpp::evaluate(d, options); },
-     detail::apply_to_llama_cpp, detail::place_llama_cpp, nullptr},
-    {"vllm", vllm::evaluate, detail::apply_to_vllm, detail::place_vllm, detail::give_memory_to_vllm},
+     detail::apply_to_llama_cpp, "", "devices", true, false, detail::place_llama_cpp, nullptr},
+    {"vllm", vllm::evaluate, detail::apply_to_vllm, "tensor_parallel_size", "pipeline_parallel_size", false, true,
+     detail::place_vllm, detail::give_memory_to_vllm},
 };
 
 /// Throws usage_error that lists the known engines.

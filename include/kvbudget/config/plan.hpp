@@ -52,7 +52,9 @@ namespace detail {
                                                           const std::optional<config::workload>& work,
                                                           const std::vector<device_budget>& devices) {
   const std::uint64_t replicas = q.where.data_parallel;
-  if (q.engine != "vllm" || replicas == 1) return evaluate(located, q, work, devices);
+  if (replicas == 1 || q.engine.empty() || !config::find_engine(q.engine).plans_one_replica) {
+    return evaluate(located, q, work, devices);
+  }
   const std::size_t ranks = q.where.devices() / replicas;
   const bool by_device = devices.size() == ranks * replicas;
   plan_question one = q;
@@ -356,23 +358,22 @@ struct assessed {
   return a;
 }
 
-/// What the engine's own options say of the placement holds for the weights as well.
-[[nodiscard]] inline config::placement placement_in_force(const plan_question& q) {
-  config::placement where = q.where;
-  const auto take = [&](const char* name, std::uint64_t& to) {
+/// The engine's own options of the placement count for the weights and the devices as well; a device that is named is
+/// there for the engine too.
+inline void settle_placement(plan_question& q) {
+  if (q.engine.empty()) return;
+  const config::engine_entry& engine = config::find_engine(q.engine);
+  const auto take = [&](std::string_view name, std::uint64_t& to) {
     const auto at = q.settings.find(name);
     if (to == 1 && at != q.settings.end() && at->is_number_unsigned() && *at >= 1 && *at <= 1024)
       to = at->get<std::uint64_t>();
   };
-  if (q.engine == "vllm") {
-    take("tensor_parallel_size", where.tensor_parallel);
-    take("pipeline_parallel_size", where.pipeline_parallel);
-  } else if (q.engine == "transformers") {
-    take("pipeline_stages", where.pipeline_parallel);
-  } else if (q.engine == "llama.cpp") {
-    take("devices", where.pipeline_parallel);
+  take(engine.tensor_parallel_option, q.where.tensor_parallel);
+  take(engine.stages_option, q.where.pipeline_parallel);
+  const std::string option(engine.stages_option);
+  if (engine.stages_count_devices && !q.devices.empty() && !q.settings.contains(option)) {
+    q.settings[option] = q.where.pipeline_parallel;
   }
-  return where;
 }
 
 /// Weights on each device, and on the host behind them, as the engine places its layers. Empty when they are in
@@ -422,16 +423,16 @@ inline void put_weights(const std::vector<bytes>& placed, plan_question& q) {
   if (q.host) q.host->weights = placed.back();
 }
 
-/// llama.cpp places layers by its own rule, and takes any proportions.
+/// An engine may take numbers as mere proportions (llama.cpp); what it makes of them must be what was asked for.
 inline void check_stages(const config::evaluation& e, const plan_question& q) {
-  if (q.engine != "llama.cpp" || q.where.stage_layers.empty()) return;
+  if (q.where.stage_layers.empty() || q.where.host_layers > 0 || e.stage_of_layer.empty()) return;
   std::vector<std::uint64_t> placed(q.where.stage_layers.size() + 1, 0);
   for (const std::uint32_t stage : e.stage_of_layer) ++placed[std::min<std::size_t>(stage, placed.size() - 1)];
   placed.pop_back();
   if (placed == q.where.stage_layers) return;
   std::string text;
   for (const std::uint64_t n : placed) text += (text.empty() ? "" : ",") + std::to_string(n);
-  throw usage_error({"", "stage-layers", ""}, "llama.cpp would place " + text + " layers",
+  throw usage_error({"", "stage-layers", ""}, "the engine would place " + text + " layers",
                     "numbers that add up to " + std::to_string(e.stage_of_layer.size()));
 }
 
@@ -439,10 +440,7 @@ inline void check_stages(const config::evaluation& e, const plan_question& q) {
 
 /// Answers a question. Throws config_error, usage_error, engine_refusal; raises size_error.
 [[nodiscard]] inline plan_report make_plan(const config::located_config& located, plan_question q) {
-  q.where = detail::placement_in_force(q);
-  if (q.engine == "llama.cpp" && !q.devices.empty() && !q.settings.contains("devices")) {
-    q.settings["devices"] = q.where.pipeline_parallel;  // a device was named, so there is one
-  }
+  detail::settle_placement(q);
   const std::vector<bytes> weights = detail::weights_of_devices(located, q);
   detail::put_weights(weights, q);
   plan_report r;
