@@ -4,6 +4,8 @@ include(GNUInstallDirs)
 # Headers only: one package for every architecture.
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/kvbudget)
 
+# File sets carry their folder from CMake 3.23 on only.
+target_include_directories(kvbudget_core INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS kvbudget_core EXPORT kvbudget-core-targets FILE_SET HEADERS)
 install(EXPORT kvbudget-core-targets NAMESPACE kvbudget:: DESTINATION ${package_dir})
 if(TARGET kvbudget_library)

@@ -7,8 +7,9 @@
 //   void          peaks(policy, layer, request, at)     only where bytes can shrink as a sequence grows: calls at(earlier)
 //                                                       for earlier states of the request that may have taken more
 //
-// A policy without a fitting overload does not satisfy `caches`, so an unknown combination does not compile. Engines
-// bring policies of their own (engines/); the ones here are the field's general ones.
+// An overload may raise: nothing that calls it is noexcept. A policy without a fitting overload does not satisfy
+// `caches`, so an unknown combination does not compile. Engines bring policies of their own (engines/); the ones here
+// are the field's general ones.
 #pragma once
 
 #include <kvbudget/layer.hpp>
@@ -92,19 +93,19 @@ template <class Policy, class Length>
 // ---- policies that are made of the stored positions ----------------------------------------------------------------
 
 template <positional_layer Layer>
-[[nodiscard]] constexpr checked_count positions(const padded&, const Layer& layer, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const padded&, const Layer& layer, const request& r) {
   return positions(stored_positions{}, layer, r);  // batch_under() has made every request the longest
 }
 
 template <positional_layer Layer>
 [[nodiscard]] constexpr checked_count positions(const static_reservation& policy, const Layer& layer,
-                                                const request& r) noexcept {
+                                                const request& r) {
   if (!r.length().fits(policy.max_length.count())) return checked_count::failed(failure::exceeds_reservation);
   return positions(stored_positions{}, layer, request(policy.max_length, tokens(), r.encoder));
 }
 
 template <positional_layer Layer>
-[[nodiscard]] constexpr checked_count positions(const paged& policy, const Layer& layer, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const paged& policy, const Layer& layer, const request& r) {
   return round_up(positions(stored_positions{}, layer, r), policy.block_size.count());
 }
 
@@ -149,7 +150,7 @@ concept counts_positions = positional_layer<Layer> && requires(const Policy& p, 
 template <class Policy, class Layer>
   requires counts_positions<Policy, Layer>
 [[nodiscard]] constexpr footprint allocated(const Policy& policy, const Layer& layer,
-                                            const uniform_batch& batch) noexcept {
+                                            const uniform_batch& batch) {
   return bytes_of_positions(layer, positions(policy, layer, batch.each) * batch.sequences);
 }
 
@@ -157,7 +158,7 @@ template <class Policy, class Layer>
 template <class Policy, class Layer, class Length>
   requires counts_positions<Policy, Layer>
 [[nodiscard]] constexpr footprint allocated(const Policy& policy, const Layer& layer,
-                                            const ragged_batch<Length>& batch) noexcept {
+                                            const ragged_batch<Length>& batch) {
   checked_count sum = 0U;
   for (const Length length : batch) sum += positions(policy, layer, request(tokens(length), tokens()));
   return bytes_of_positions(layer, sum);
@@ -284,7 +285,7 @@ concept caches = requires(const Policy& p, const Layer& l, const Batch& b) {
 template <class Policy, class First, class Second, class Batch>
   requires caches<Policy, First, Batch> && caches<Policy, Second, Batch>
 [[nodiscard]] constexpr footprint allocated(const Policy& policy, const layer_pair<First, Second>& pair,
-                                            const Batch& batch) noexcept {
+                                            const Batch& batch) {
   return allocated(policy, pair.first, batch) + allocated(policy, pair.second, batch);
 }
 

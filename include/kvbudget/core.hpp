@@ -8,6 +8,7 @@
 #include <kvbudget/layer.hpp>
 #include <kvbudget/layers.hpp>
 #include <kvbudget/placement.hpp>
+#include <kvbudget/print.hpp>
 #include <kvbudget/request.hpp>
 #include <kvbudget/shared_prefix.hpp>
 #include <kvbudget/storage_type.hpp>

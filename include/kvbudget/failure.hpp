@@ -19,8 +19,12 @@ enum class failure : std::uint8_t {
   partial_block,            ///< a row of a tensor is not a whole number of blocks of its storage type
   exceeds_reservation,      ///< a request is longer than the length that was reserved for it
   too_many_layers,          ///< more than 65,536 layers
+  too_many_entries,         ///< a list of fixed capacity is full
+  block_too_large,          ///< a block of a storage type takes 2^32 bytes or more
   indivisible,              ///< heads or a state that do not divide among the ranks
-  unsupported_layer         ///< the policy has no rule for this kind of layer in this setting
+  no_such_rank,             ///< a rank that is not below the number of ranks
+  unsupported_layer,        ///< the policy has no rule for this kind of layer in this setting
+  unknown_pool              ///< an engine's plan without the memory that it may use has no pool
 };
 
 /// The exception of the core. It owns no memory; `reason()` is for programs, `what()` for people.
@@ -67,6 +71,18 @@ namespace detail {
 [[noreturn]] inline void model_has_more_than_65536_layers() {
   detail::raise(failure::too_many_layers, "kvbudget: a model has more than 65,536 layers");
 }
+[[noreturn]] inline void list_is_longer_than_its_capacity() {
+  detail::raise(failure::too_many_entries, "kvbudget: a list has more entries than it can hold");
+}
+[[noreturn]] inline void block_of_a_storage_type_is_too_large() {
+  detail::raise(failure::block_too_large, "kvbudget: a block of a storage type takes 2^32 bytes or more");
+}
+[[noreturn]] inline void rank_is_not_below_the_number_of_ranks() {
+  detail::raise(failure::no_such_rank, "kvbudget: a rank is not below the number of ranks");
+}
+[[noreturn]] inline void plan_has_no_pool_without_its_memory() {
+  detail::raise(failure::unknown_pool, "kvbudget: a plan without the memory that it may use has no pool");
+}
 [[noreturn]] inline void layer_does_not_divide_among_ranks() {
   detail::raise(failure::indivisible, "kvbudget: heads or a state do not divide among the tensor-parallel ranks");
 }
@@ -84,6 +100,10 @@ constexpr void raise_failure(failure reason) {
     case failure::partial_block: row_is_not_a_whole_number_of_blocks();
     case failure::exceeds_reservation: request_is_longer_than_its_reservation();
     case failure::too_many_layers: model_has_more_than_65536_layers();
+    case failure::too_many_entries: list_is_longer_than_its_capacity();
+    case failure::block_too_large: block_of_a_storage_type_is_too_large();
+    case failure::no_such_rank: rank_is_not_below_the_number_of_ranks();
+    case failure::unknown_pool: plan_has_no_pool_without_its_memory();
     case failure::indivisible: layer_does_not_divide_among_ranks();
     case failure::unsupported_layer: policy_has_no_rule_for_this_layer();
   }

@@ -67,7 +67,7 @@ template <class Policy, class Layer>
                                                std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys>))
 [[nodiscard]] constexpr checked_count positions(const context_parallel<Policy>& policy, const Layer& layer,
                                                 const request& r) {
-  if (policy.rank >= policy.ranks) raise_failure(failure::negative);
+  if (policy.rank >= policy.ranks) return checked_count::failed(failure::no_such_rank);
   const checked_count share = (r.length() + (policy.ranks - 1 - policy.rank)) / policy.ranks;
   if (!share.valid()) return share;
   return positions(policy.inner, layer, request(tokens(share.value()), tokens()));

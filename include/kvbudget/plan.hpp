@@ -17,12 +17,12 @@ struct pool {
   [[nodiscard]] constexpr bytes size() const { return unit_bytes * units; }
 };
 
-/// Storage for at most `Capacity` elements, without allocation. One more raises `failure::too_many_layers`.
+/// Storage for at most `Capacity` elements, without allocation. One more raises `failure::too_many_entries`.
 template <class T, std::size_t Capacity>
 class fixed_vector {
  public:
   constexpr void push_back(const T& value) {
-    if (size_ == Capacity) model_has_more_than_65536_layers();
+    if (size_ == Capacity) list_is_longer_than_its_capacity();
     values_[size_++] = value;
   }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }

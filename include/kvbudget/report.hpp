@@ -8,44 +8,9 @@
 #include <fmt/format.h>
 
 #include <kvbudget/config/question.hpp>
+#include <kvbudget/format.hpp>
 #include <kvbudget/spelling.hpp>
 #include <kvbudget/version.hpp>
-
-/// "{}" prints the exact number and B; "{:g}" GiB and "{:G}" GB of two digits, "{:.3g}" of three. An alignment and a
-/// width may stand before: "{:>12}", "{:<10.1g}".
-template <>
-struct fmt::formatter<kvbudget::bytes> {
-  char align = '>';
-  unsigned width = 0;
-  unsigned digits = 2;
-  char unit = 'B';
-
-  constexpr auto parse(fmt::format_parse_context& context) {
-    auto at = context.begin();
-    const auto end = context.end();
-    const auto number = [&](unsigned otherwise) {
-      if (at == end || *at < '0' || *at > '9') return otherwise;
-      unsigned n = 0;
-      while (at != end && *at >= '0' && *at <= '9' && n < 1000) n = n * 10 + static_cast<unsigned>(*at++ - '0');
-      return n;
-    };
-    if (at != end && (*at == '<' || *at == '>')) align = *at++;
-    width = number(0);
-    if (at != end && *at == '.') digits = number((++at, 2U));
-    if (at != end && (*at == 'g' || *at == 'G' || *at == 'B')) unit = *at++;
-    if (at != end && *at != '}') throw fmt::format_error("kvbudget::bytes knows B, g (GiB) and G (GB)");
-    return at;
-  }
-
-  template <class Context>
-  auto format(const kvbudget::bytes& amount, Context& context) const {
-    const std::string text = unit == 'g'   ? kvbudget::to_gib(amount, digits) + " GiB"
-                             : unit == 'G' ? kvbudget::to_gb(amount, digits) + " GB"
-                                           : std::to_string(amount.count()) + " B";
-    if (align == '<') return fmt::format_to(context.out(), "{:<{}}", text, width);
-    return fmt::format_to(context.out(), "{:>{}}", text, width);
-  }
-};
 
 namespace kvbudget {
 

@@ -57,7 +57,7 @@ inline constexpr storage_type mxfp8{element_type::mxfp8, 32, 33};
 [[nodiscard]] constexpr storage_type grouped(storage_type value, std::uint32_t group_size, storage_type scale,
                                              std::uint32_t scales) {
   const checked_count size = value.row_bytes(group_size) + scale.row_bytes(scales);
-  if (size.valid() && !size.fits(~std::uint32_t{0})) kv_cache_size_overflows_64_bits();
+  if (size.valid() && !size.fits(~std::uint32_t{0})) block_of_a_storage_type_is_too_large();
   return {value.element, group_size, static_cast<std::uint32_t>(size.value())};
 }
 

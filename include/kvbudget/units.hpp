@@ -83,17 +83,17 @@ inline constexpr std::uint64_t tb = 1'000'000'000'000;
 /// `using namespace kvbudget::literals;` gives 24_GiB, 80_GB, 4096_tokens.
 inline namespace literals {
 
-consteval bytes operator""_B(unsigned long long n) { return bytes(n); }
-consteval bytes operator""_KiB(unsigned long long n) { return bytes(n) * kib; }
-consteval bytes operator""_MiB(unsigned long long n) { return bytes(n) * mib; }
-consteval bytes operator""_GiB(unsigned long long n) { return bytes(n) * gib; }
-consteval bytes operator""_TiB(unsigned long long n) { return bytes(n) * tib; }
-consteval bytes operator""_kB(unsigned long long n) { return bytes(n) * kb; }
-consteval bytes operator""_MB(unsigned long long n) { return bytes(n) * mb; }
-consteval bytes operator""_GB(unsigned long long n) { return bytes(n) * gb; }
-consteval bytes operator""_TB(unsigned long long n) { return bytes(n) * tb; }
-consteval tokens operator""_tokens(unsigned long long n) { return tokens(n); }
-consteval blocks operator""_blocks(unsigned long long n) { return blocks(n); }
+constexpr bytes operator""_B(unsigned long long n) { return bytes(n); }
+constexpr bytes operator""_KiB(unsigned long long n) { return bytes(n) * kib; }
+constexpr bytes operator""_MiB(unsigned long long n) { return bytes(n) * mib; }
+constexpr bytes operator""_GiB(unsigned long long n) { return bytes(n) * gib; }
+constexpr bytes operator""_TiB(unsigned long long n) { return bytes(n) * tib; }
+constexpr bytes operator""_kB(unsigned long long n) { return bytes(n) * kb; }
+constexpr bytes operator""_MB(unsigned long long n) { return bytes(n) * mb; }
+constexpr bytes operator""_GB(unsigned long long n) { return bytes(n) * gb; }
+constexpr bytes operator""_TB(unsigned long long n) { return bytes(n) * tb; }
+constexpr tokens operator""_tokens(unsigned long long n) { return tokens(n); }
+constexpr blocks operator""_blocks(unsigned long long n) { return blocks(n); }
 
 }  // namespace literals
 

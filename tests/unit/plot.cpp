@@ -83,7 +83,7 @@ std::string problem_of(const std::string& s) {
       if (open.empty() || open.back() != name || empty || !attributes.empty()) return "closes " + name;
       open.pop_back();
     } else {
-      roots += open.empty() ? 1 : 0;
+      roots += open.empty() ? 1U : 0U;
       if (!empty) open.push_back(name);
     }
     i = at + (empty ? 2 : 1);

@@ -109,7 +109,7 @@ namespace detail {
   result.has_workload = w.has_value();
   std::vector<const device_cache*> caches;  // of the devices below, where the cache is known
   std::size_t devices = e.devices.empty() ? 1 : 0;
-  for (const device_cache& d : e.devices) devices += d.name == "host" ? 0 : 1;
+  for (const device_cache& d : e.devices) devices += d.name == "host" ? 0U : 1U;
   if (budgets.size() != 1 && budgets.size() != devices) {
     throw usage_error({"", "device", std::to_string(budgets.size())},
                       "the plan has " + std::to_string(devices) + " devices", "one for all of them, or one for each");

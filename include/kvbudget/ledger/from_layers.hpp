@@ -50,7 +50,7 @@ requires cacheable<Layers, detail::one_block_of_group>
   std::size_t size = 0;
   const auto add = [&](bytes amount, tokens block_size, tokens window) {
     if (amount.count() == 0) return;
-    if (size == max_groups) policy_has_no_rule_for_this_layer();
+    if (size == max_groups) list_is_longer_than_its_capacity();
     result.groups[size++] = {amount.count(), block_size, window};
   };
   add(states, tokens(), tokens());

@@ -232,4 +232,10 @@ class basic_shared_prefix {
   rejection why_ = rejection::none;
 };
 
+template <class Ledger>
+[[nodiscard]] short_text text_of(const basic_lease<Ledger>& lease) noexcept {
+  return lease ? short_text("a lease of ") << text_of(lease.length())
+               : short_text("no lease: ") << text_of(lease.why());
+}
+
 }  // namespace kvbudget

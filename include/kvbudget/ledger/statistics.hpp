@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstddef>
-#include <kvbudget/units.hpp>
+#include <kvbudget/print.hpp>
 
 namespace kvbudget {
 
@@ -23,6 +23,10 @@ inline constexpr std::size_t rejections = 9;
 inline constexpr const char* rejection_names[rejections] = {"none",         "no_room",      "never_fits", "others_wait",
                                                             "beyond_limit", "wrong_length", "deadline",   "cancelled",
                                                             "released"};
+
+[[nodiscard]] constexpr short_text text_of(const rejection& why) noexcept {
+  return rejection_names[static_cast<std::size_t>(why)];
+}
 
 /// One pool at one moment.
 struct pool_snapshot {
@@ -45,6 +49,11 @@ struct pool_snapshot {
 
   friend constexpr bool operator==(const pool_snapshot&, const pool_snapshot&) = default;
 };
+
+[[nodiscard]] constexpr short_text text_of(const pool_snapshot& p) noexcept {
+  return short_text(p.name) << ": " << p.reserved << " of " << p.capacity << " units of " << text_of(p.unit_bytes)
+                            << " reserved";
+}
 
 /// All pools at one moment. Exact while nothing moves and all leases have published their length; while something
 /// moves the numbers are of several moments of the call; none exceeds the budget.

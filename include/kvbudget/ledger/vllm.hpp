@@ -11,12 +11,12 @@ namespace kvbudget::vllm {
 /// failure for groups of chunked attention, whose blocks go back a chunk at a time, and where the plan has no number of
 /// blocks.
 [[nodiscard]] constexpr ledger_pool block_pool(const cache_plan& plan) {
-  if (!plan.memory_is_known || plan.stages.empty()) policy_has_no_rule_for_this_layer();
+  if (!plan.memory_is_known || plan.stages.empty()) plan_has_no_pool_without_its_memory();
   ledger_pool result{
       "blocks", (checked_count(plan.num_blocks) - 1U).value(), bytes(plan.stages[0].bytes_per_block), {}, {}};
   std::size_t size = 0;
   for (const group_family& family : plan.groups.families) {
-    if (size == max_groups) policy_has_no_rule_for_this_layer();
+    if (size == max_groups) list_is_longer_than_its_capacity();
     const kv_cache_spec& spec = plan.groups.specs[plan.groups.members[family.first_member].spec].spec;
     cache_group& to = result.groups[size++];
     to = {family.count, tokens(spec.block_size), tokens()};

@@ -62,7 +62,7 @@ class per_layer {
   /// Appends to the list. An entry after the 512th is a failure.
   constexpr void push_back(std::uint32_t value) {
     if (kind_ != kind::list) *this = per_layer(list_tag{});
-    if (size_ == max_layers) model_has_more_than_65536_layers();
+    if (size_ == max_layers) list_is_longer_than_its_capacity();
     values_[size_++] = value;
   }
   [[nodiscard]] static constexpr per_layer empty_list() noexcept { return per_layer(list_tag{}); }
