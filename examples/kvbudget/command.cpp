@@ -95,7 +95,8 @@ json settings_of(const command& c) {
     for (const char letter : text) nested += letter == '[' || letter == '{' ? 1U : 0U;
     if (nested > 1000) fail_usage("--set " + name, "", "too many brackets", "at most 1000");  // comparing recurses
     json value = json::parse(text.substr(equals + 1), nullptr, false);
-    if (value.is_discarded()) value = text.substr(equals + 1);
+    // A release is no number: 0.20 is another one than 0.2.
+    if (value.is_discarded() || (name == "version" && value.is_number())) value = text.substr(equals + 1);
     if (settings.contains(name) && settings[name] != value) {
       fail_usage("--set " + name, value.dump(), "set twice with different values", settings[name].dump());
     }
@@ -189,18 +190,39 @@ bool is_size(const std::string& text) {
   return !first.empty() && first.front() >= '0' && first.front() <= '9';
 }
 
+/// 8B, 8.03e9, 8030261248. A number of a few is no model.
+std::uint64_t parameters_of(const std::string& text) {
+  double number = -1;
+  std::string digits = text;
+  double unit = 1;
+  for (const auto& [letter, value] : {std::pair{'M', 1e6}, std::pair{'B', 1e9}, std::pair{'T', 1e12}}) {
+    if (digits.empty() || digits.back() != letter) continue;
+    digits.pop_back();
+    unit = value;
+    break;
+  }
+  if (!digits.empty() && digits.find_first_not_of("0123456789.eE+") == digits.npos) {
+    try {
+      std::size_t used = 0;
+      number = std::stod(digits, &used) * unit;
+      if (used != digits.size()) number = -1;
+    } catch (const std::exception&) {
+      number = -1;
+    }
+  }
+  if (!(number >= 1e4 && number <= 1e18)) {
+    fail_usage("--parameters", text, "not a number of parameters", "8B, 8e9 or 8030261248");
+  }
+  return static_cast<std::uint64_t>(number);
+}
+
 kvbudget::bytes rough_weights(const command& c) {
   if (c.weight_bits.empty()) fail_usage("--weight-bits", "", "missing", "the bits of a weight, beside --parameters");
-  double number = 0;
-  try {
-    std::size_t used = 0;
-    number = std::stod(c.parameters, &used);
-    if (used != c.parameters.size()) number = -1;
-  } catch (const std::exception&) {
-    number = -1;
+  const auto bits = kvbudget::find_share(c.weight_bits);
+  if (!bits || c.weight_bits.back() == '%' || bits->numerator == 0 || bits->numerator / bits->denominator > 64) {
+    fail_usage("--weight-bits", c.weight_bits, "not the bits of a weight", "a number such as 16, 8.5 or 4.85");
   }
-  if (!(number >= 0 && number <= 1e18)) fail_usage("--parameters", c.parameters, "not a number of parameters", "8e9");
-  return kvbudget::weight_bytes(static_cast<std::uint64_t>(number), count_of(c.weight_bits, "--weight-bits"));
+  return kvbudget::weight_bytes(parameters_of(c.parameters), *bits);
 }
 
 void put_weights(const command& c, kvbudget::plan_question& q) {

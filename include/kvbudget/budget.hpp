@@ -171,8 +171,11 @@ struct device_budget {
 
 /// Weights of `parameters` numbers of `bits` bits, rounded up to a byte. It says nothing of scales and zero points;
 /// exact weights come from the files.
+[[nodiscard]] constexpr bytes weight_bytes(std::uint64_t parameters, share bits) {
+  return bytes(div_ceil(checked_count(parameters) * bits.numerator, checked_count(bits.denominator) * 8U));
+}
 [[nodiscard]] constexpr bytes weight_bytes(std::uint64_t parameters, std::uint64_t bits) {
-  return bytes(div_ceil(checked_count(parameters) * bits, 8U));
+  return weight_bytes(parameters, share{bits, 1});
 }
 
 /// Token computations of a prompt and `generated` further tokens: with a cache the prompt once and then one per

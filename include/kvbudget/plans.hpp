@@ -9,6 +9,7 @@
 
 #include <kvbudget/config/plan.hpp>
 #include <kvbudget/report.hpp>
+#include <kvbudget/sheet.hpp>
 
 namespace kvbudget {
 
@@ -56,31 +57,6 @@ template <class Make>
   return outcome::answered;
 }
 
-/// What the workload takes. An engine that sizes its pool by the memory it is given takes more; this is what the
-/// workload's requests hold of it. Nothing without an answer or a workload.
-[[nodiscard]] inline std::optional<std::uint64_t> workload_bytes(const plan_report& r) {
-  if (!r.answer.refusal.empty() || (!r.work && r.answer.engine.empty())) return std::nullopt;
-  if (!r.work || !r.answer.pool_use) return r.answer.total_bytes;
-  if (r.work->lengths.empty()) return r.answer.pool_use(*r.work).value();
-  checked_count sum = 0U;
-  for (const std::uint64_t n : r.work->lengths) sum += r.answer.pool_use(config::workload{n, 0, 1, {}});
-  return sum.value();
-}
-
-/// The positions that a model is made for: max_position_embeddings by whichever name its config has it, or the
-/// context_length of GGUF metadata. Nothing where neither says one. Throws config_error.
-[[nodiscard]] inline std::optional<std::uint64_t> longest_context(const config::document& d) {
-  if (const auto architecture = llama_cpp::gguf_architecture(config::node(d))) {
-    const std::string key = *architecture + ".context_length";
-    return config::node(d).find(key) == nullptr ? std::nullopt : config::node(d).count(key, 1, config::max_field_value);
-  }
-  const config::model_config c(d);
-  for (const char* const name : {"max_position_embeddings", "n_positions", "max_seq_len", "n_ctx"}) {
-    if (const auto n = c.count(name); n && *n > 0) return n;
-  }
-  return std::nullopt;
-}
-
 /// What people call a model that they named by a path: folder/model/config.json and model.gguf are "model".
 [[nodiscard]] inline std::string model_name(std::string_view path) {
   if (path == "-") return "standard input";
@@ -113,96 +89,6 @@ template <class Make>
 
 namespace detail {
 
-/// One value of a table: as programs read it, and as people do.
-struct cell {
-  std::string exact;
-  std::string shown;
-};
-[[nodiscard]] inline cell count_cell(std::uint64_t n) { return {std::to_string(n), grouped_digits(n)}; }
-[[nodiscard]] inline cell text_cell(const std::string& text) { return {text, text}; }
-
-struct column {
-  std::string name;   ///< in CSV
-  std::string title;  ///< for people
-  bool number = true;
-};
-
-/// A table in three forms. A column without any value is left out, except in CSV.
-struct sheet {
-  std::vector<column> columns;
-  std::vector<std::vector<cell>> rows;
-
-  [[nodiscard]] std::string csv() const {
-    const auto quoted = [](const std::string& text) {
-      if (text.find_first_of(",\"\r\n") == text.npos) return text;
-      std::string out = "\"";
-      for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-      return out + '"';
-    };
-    std::string out;
-    for (const column& c : columns) out += (out.empty() ? "" : ",") + c.name;
-    out += '\n';
-    for (const auto& row : rows) {
-      for (std::size_t i = 0; i < row.size(); ++i) out += (i == 0 ? "" : ",") + quoted(row[i].exact);
-      out += '\n';
-    }
-    return out;
-  }
-
-  [[nodiscard]] std::string markdown() const {
-    std::string head = "|";
-    std::string line = "|";
-    const std::vector<std::size_t> used = columns_used();
-    for (const std::size_t i : used) {
-      head += ' ' + columns[i].title + " |";
-      line += columns[i].number ? " ---: |" : " --- |";
-    }
-    std::string out = head + '\n' + line + '\n';
-    for (const auto& row : rows) {
-      out += '|';
-      for (const std::size_t i : used) {
-        out += ' ';
-        for (const char c : row[i].shown) out += c == '|' ? "\\|" : std::string(1, c);
-        out += " |";
-      }
-      out += '\n';
-    }
-    return out;
-  }
-
-  [[nodiscard]] std::string text() const {
-    const std::vector<std::size_t> used = columns_used();
-    std::vector<std::size_t> widths(columns.size());
-    for (const std::size_t i : used) {
-      widths[i] = columns[i].title.size();
-      for (const auto& row : rows) widths[i] = std::max(widths[i], row[i].shown.size());
-    }
-    std::string out;
-    const auto add = [&](const auto& text_of) {
-      std::string line;
-      for (const std::size_t i : used) {
-        const std::string text = text_of(i);
-        const std::string space(widths[i] - text.size(), ' ');
-        line += (line.empty() ? "" : "  ") + (columns[i].number ? space + text : text + space);
-      }
-      out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-    };
-    add([&](std::size_t i) { return columns[i].title; });
-    for (const auto& row : rows) add([&](std::size_t i) { return row[i].shown; });
-    return out;
-  }
-
- private:
-  [[nodiscard]] std::vector<std::size_t> columns_used() const {
-    std::vector<std::size_t> used;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto has_value = [&](const auto& row) { return !row[i].shown.empty(); };
-      if (std::any_of(rows.begin(), rows.end(), has_value)) used.push_back(i);
-    }
-    return used;
-  }
-};
-
 [[nodiscard]] inline cell size_cell(std::uint64_t n) { return {std::to_string(n), fmt::format("{:.3g}", bytes(n))}; }
 
 /// Bytes, and GiB. Empty where the plan says none.
@@ -226,34 +112,51 @@ struct sheet {
   return "";
 }
 
-/// What the tightest device of a plan holds.
+/// What the tightest device of a plan holds. Nothing for what was not given.
 struct device_use {
-  std::uint64_t weights = 0;
-  std::uint64_t overhead = 0;
+  std::optional<std::uint64_t> weights;
+  std::optional<std::uint64_t> overhead;
   std::uint64_t cache = 0;
   std::uint64_t usable = 0;
   std::string name;  ///< of the device, where there are several
 
-  [[nodiscard]] checked_count total() const { return checked_count(weights) + overhead + cache; }
+  /// Of all that was given; nothing without the weights.
+  [[nodiscard]] std::optional<std::uint64_t> total() const {
+    if (!weights) return std::nullopt;
+    return (checked_count(*weights) + overhead.value_or(0) + cache).value();
+  }
 };
 
 /// Fits, does not, or is refused by the engine; empty where no device was asked about.
 [[nodiscard]] inline cell verdict_cell(const std::optional<plan_report>& plan) {
   if (!plan || !plan->budget) return {};
   if (!plan->answer.refusal.empty() && !plan->answer.too_large) return {"", "refused"};
-  return plan->budget->fits ? cell{"1", "fits"} : cell{"0", "does not fit"};
+  const std::optional<bool> verdict = fits(*plan);
+  if (!verdict) return text_cell("untested");
+  return *verdict ? cell{"1", "fits"} : cell{"0", "does not fit"};
+}
+
+/// Of a pool of blocks, what the workload's requests hold on one device: as many blocks as on every other.
+[[nodiscard]] inline std::uint64_t held_on_device(const plan_report& r, std::size_t device) {
+  checked_count unit = 0U, here = 0U;
+  for (const config::pool_bytes& p : r.answer.pools) {
+    unit += p.unit_bytes;
+    if (p.device == device) here += p.unit_bytes;
+  }
+  return (checked_count(*workload_bytes(r)) / unit * here).value();
 }
 
 [[nodiscard]] inline std::optional<device_use> device_use_of(const plan_report& r) {
-  if (!r.budget || !workload_bytes(r)) return std::nullopt;
-  const config::device_share& d = r.budget->devices[r.budget->tightest];
-  const bool alone = r.budget->devices.size() == 1;
-  const bool computed_pool = alone && r.answer.pool_use && r.cache == basis::computed;
-  // Of a pool on several devices only the whole is known by workload.
-  if (!alone && r.answer.pool_use && r.cache == basis::computed) return std::nullopt;
-  const std::uint64_t cache = computed_pool ? *workload_bytes(r) : d.cache_bytes.value();
-  return device_use{d.budget.weights.count(), d.budget.overhead(cache).value(), cache, d.budget.usable().count(),
-                    alone ? "" : d.name};
+  if (!r.budget || r.budget->devices.empty() || !workload_bytes(r)) return std::nullopt;
+  const std::size_t tightest = r.budget->tightest;
+  const config::device_share& d = r.budget->devices[tightest];
+  const bool pool = r.work && r.answer.pool_use && r.cache == basis::computed && r.answer.replicas == 1;
+  const std::uint64_t cache = pool ? held_on_device(r, tightest) : d.cache_bytes.value();
+  const auto known = [](basis b, checked_count n) {
+    return b == basis::untested ? std::nullopt : std::optional(n.value());
+  };
+  return device_use{known(r.weights, d.budget.weights.count()), known(overhead_basis(r), d.budget.overhead(cache)),
+                    cache, d.budget.usable().count(), r.budget->devices.size() == 1 ? "" : d.name};
 }
 
 }  // namespace detail

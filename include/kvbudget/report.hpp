@@ -9,23 +9,13 @@
 
 #include <kvbudget/config/question.hpp>
 #include <kvbudget/format.hpp>
+#include <kvbudget/sheet.hpp>
 #include <kvbudget/spelling.hpp>
 #include <kvbudget/version.hpp>
 
 namespace kvbudget {
 
 namespace detail {
-
-/// 1234567 as 1,234,567.
-[[nodiscard]] inline std::string grouped_digits(std::uint64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
 
 /// The same layers together: kind, how many, bytes.
 struct kind_row {
@@ -115,21 +105,23 @@ struct quantity_row {
   }
   if (e.bytes_per_token) add("cache_per_token", *e.bytes_per_token, "bytes", "computed");
   if (e.state_bytes_per_sequence) add("state_per_sequence", *e.state_bytes_per_sequence, "bytes", "computed");
+  const auto add_known = [&](std::string name, checked_count value, basis b) {  // what was not given is no 0
+    if (b == basis::untested) rows.push_back(quantity_row{std::move(name), "", "bytes", "untested"});
+    else if (value.valid()) add(std::move(name), value.value(), "bytes", std::string(name_of(b)));
+  };
   if (r.budget) {
     const config::capacity& b = *r.budget;
     for (const config::device_share& d : b.devices) {
       const std::string of = b.devices.size() == 1 ? "" : "_of_device_" + d.name;
       add("device_capacity" + of, d.budget.capacity.count(), "bytes", "given");
       add("device_usable" + of, d.budget.usable().count(), "bytes", "computed");
-      add("weights" + of, d.budget.weights.count(), "bytes", std::string(name_of(r.weights)));
+      add_known("weights" + of, d.budget.weights.count(), r.weights);
       add("cache" + of, d.cache_bytes.value(), "bytes", std::string(name_of(r.cache)));
-      if (d.budget.overhead(d.cache_bytes).valid()) {
-        add("overhead" + of, d.budget.overhead(d.cache_bytes).value(), "bytes",
-            std::string(name_of(overhead_basis(r))));
-      }
+      add_known("overhead" + of, d.budget.overhead(d.cache_bytes), overhead_basis(r));
       add("available_for_cache" + of, d.budget.available_for_cache().count(), "bytes", "computed");
     }
-    add("fits", b.fits ? 1 : 0, "boolean", std::string(name_of(r.cache)));
+    if (const auto verdict = fits(r)) add("fits", *verdict ? 1 : 0, "boolean", std::string(name_of(r.cache)));
+    else rows.push_back(quantity_row{"fits", "", "boolean", "untested"});
     if (b.devices.size() > 1) add("tightest_device", b.tightest, "device", "computed");
     add_limit("max_length", b.max_length, "positions");
     add_limit("max_sequences", b.max_sequences, "sequences");
@@ -161,6 +153,34 @@ struct quantity_row {
     add("token_computations_without_cache", r.movement->token_computations_without_cache, "tokens", "computed");
   }
   return rows;
+}
+
+}  // namespace detail
+
+namespace detail {
+
+/// One device of the budget; null for what was not given.
+[[nodiscard]] inline config::json device_json(const plan_report& r, std::size_t i) {
+  using config::json;
+  const config::device_share& d = r.budget->devices[i];
+  const auto known = [](checked_count n, basis b) {
+    return n.valid() && b != basis::untested ? json(n.value()) : json(nullptr);
+  };
+  json out = {{"device", i},
+              {"capacity_bytes", d.budget.capacity.count()},
+              {"usable_bytes", d.budget.usable().count()},
+              {"weights_bytes", known(d.budget.weights.count(), r.weights)},
+              {"cache_bytes", d.cache_bytes.value()},
+              {"peak_bytes", d.peak_bytes.value()},
+              {"overhead_bytes", known(d.budget.overhead(d.cache_bytes), overhead_basis(r))},
+              {"available_bytes", d.budget.available_for_cache().count()},
+              {"weights_basis", name_of(r.weights)},
+              {"cache_basis", name_of(r.cache)},
+              {"overhead_basis", name_of(overhead_basis(r))},
+              {"fits", d.fits && r.weights == basis::untested ? json(nullptr) : json(d.fits)}};
+  if (!r.device_sources.empty()) out["capacity_source"] = r.device_sources[r.device_sources.size() == 1 ? 0 : i];
+  if (d.name != std::to_string(i)) out["name"] = d.name;
+  return out;
 }
 
 }  // namespace detail
@@ -200,6 +220,7 @@ struct quantity_row {
   const auto number_or_null = [](const std::optional<std::uint64_t>& n) { return n ? json(*n) : json(nullptr); };
   out["cache"] = {{"basis", name_of(r.cache)},
                   {"total_bytes", e.refusal.empty() ? json(e.total_bytes) : json(nullptr)},
+                  {"workload_bytes", r.work ? number_or_null(workload_bytes(r)) : json(nullptr)},
                   {"bytes_per_token", number_or_null(e.bytes_per_token)},
                   {"state_bytes_per_sequence", number_or_null(e.state_bytes_per_sequence)},
                   {"pools", pools},
@@ -208,40 +229,24 @@ struct quantity_row {
   if (r.budget) {
     const config::capacity& b = *r.budget;
     json devices = json::array();
-    for (std::size_t i = 0; i < b.devices.size(); ++i) {
-      const config::device_share& d = b.devices[i];
-      devices.push_back(
-          {{"device", i},
-           {"capacity_bytes", d.budget.capacity.count()},
-           {"usable_bytes", d.budget.usable().count()},
-           {"weights_bytes", d.budget.weights.count()},
-           {"cache_bytes", d.cache_bytes.value()},
-           {"peak_bytes", d.peak_bytes.value()},
-           {"overhead_bytes",
-            d.budget.overhead(d.cache_bytes).valid() ? json(d.budget.overhead(d.cache_bytes).value()) : json(nullptr)},
-           {"available_bytes", d.budget.available_for_cache().count()},
-           {"weights_basis", name_of(r.weights)},
-           {"cache_basis", name_of(r.cache)},
-           {"overhead_basis", name_of(detail::overhead_basis(r))},
-           {"fits", d.fits}});
-      if (!r.device_sources.empty())
-        devices.back()["capacity_source"] = r.device_sources[r.device_sources.size() == 1 ? 0 : i];
-      if (d.name != std::to_string(i)) devices.back()["name"] = d.name;
-    }
-    out["budget"] = {{"fits", b.fits},
+    for (std::size_t i = 0; i < b.devices.size(); ++i) devices.push_back(detail::device_json(r, i));
+    const std::optional<bool> verdict = fits(r);
+    out["budget"] = {{"fits", verdict ? json(*verdict) : json(nullptr)},
                      {"limit", b.binding},
                      {"max_tokens", detail::as_json(b.max_tokens)},
                      {"max_sequences", detail::as_json(b.max_sequences)},
                      {"max_length", detail::as_json(b.max_length)},
                      {"tightest_device", b.tightest},
                      {"devices", devices}};
-    if (r.work && !b.max_sequences) notes.push_back("max_sequences and max_tokens are unknown for this workload");
+    if (r.cache != basis::observed && r.work && !b.max_sequences)
+      notes.push_back("max_sequences and max_tokens are unknown for this workload");
     if (b.max_sequences && b.max_sequences->unbounded)
       notes.push_back("max_sequences is unbounded: such sequences take nothing");
     if (b.max_length && b.max_length->unbounded)
       notes.push_back("max_length is unbounded: the cache does not grow with the length");
-    if (r.weights == basis::untested) notes.push_back("weights were not given: untested");
-    if (r.overhead == basis::untested)
+    if (r.weights == basis::untested && !b.devices.empty())
+      notes.push_back("weights were not given: untested; whether all fits cannot be said");
+    if (r.overhead == basis::untested && !b.devices.empty())
       notes.push_back("activations, runtime and fragmentation were not given: untested");
   }
   if (r.files) {
@@ -306,146 +311,220 @@ struct quantity_row {
 }
 
 [[nodiscard]] inline std::string to_markdown(const plan_report& r) {
-  std::string out = fmt::format("**{}**: {}, {} layers, {}; engine: {}\n\n", r.source, r.answer.model_type,
+  std::string out = fmt::format("**{}**: {}, {} layers, {}; engine: {}\n\n", detail::printable(r.source), detail::printable(r.answer.model_type),
                                 r.answer.model_layers, r.answer.attention, detail::engine_name(r));
   out += "| quantity | value | GiB | GB | basis |\n| --- | ---: | ---: | ---: | --- |\n";
   for (const detail::quantity_row& row : detail::quantities(r)) {
     const bool is_size = row.unit == "bytes" && !row.value.empty();
-    const bytes amount = is_size ? parse_bytes(row.value) : bytes();
+    const bytes amount = is_size ? find_bytes(row.value).value() : bytes();
     out += fmt::format("| {} | {}{} | {} | {} | {} |\n", row.name, row.value, is_size ? " B" : "",
                        is_size ? to_gib(amount, 3) : "", is_size ? to_gb(amount, 3) : "", row.basis);
   }
   return out;
 }
 
-/// A table for people.
-[[nodiscard]] inline std::string to_table(const plan_report& r) {
+namespace detail {
+
+inline void add_line(std::string& out, std::string_view name, const std::string& text) {
+  out += fmt::format("{:<12} {}\n", name, printable(text));
+}
+
+/// One line: what binds, or what is not known.
+[[nodiscard]] inline std::string verdict_text(const plan_report& r) {
+  const config::capacity& b = *r.budget;
+  if (!b.fits) return "does not fit: " + b.binding;
+  if (!fits(r)) return "untested: what is known fits, the weights were not given";
+  if (b.devices.size() > 1) return "fits; the least is left on device " + b.devices[b.tightest].name;
+  return b.has_workload ? "fits" : "weights and overhead fit; no workload was given";
+}
+
+[[nodiscard]] inline std::string heading_text(const plan_report& r) {
   const config::evaluation& e = r.answer;
   std::string out;
-  const auto line = [&](std::string_view name, const std::string& text) {
-    out += fmt::format("{:<12} {}\n", name, text);
-  };
-  line("model", fmt::format("{}, {} layers, {}", e.model_type, e.model_layers, e.attention));
-  line("source", r.revision.empty() ? r.source : r.source + " (revision " + r.revision + ")");
-  line("engine", detail::engine_name(r));
-  if (r.work) line("workload", detail::shown(*r.work));
-  if (!e.refusal.empty()) line("refused", e.refusal);
+  add_line(out, "model", fmt::format("{}, {} layers, {}", e.model_type, e.model_layers, e.attention));
+  add_line(out, "source", r.revision.empty() ? r.source : r.source + " (revision " + r.revision + ")");
+  add_line(out, "engine", engine_name(r));
+  if (r.work) add_line(out, "workload", shown(*r.work));
+  if (!e.refusal.empty()) add_line(out, "refused", e.refusal);
+  if (r.budget && (e.refusal.empty() || e.too_large)) add_line(out, "verdict", verdict_text(r));
+  return out;
+}
 
+/// Kinds of layers, and the cache as a whole.
+[[nodiscard]] inline std::string cache_text(const plan_report& r) {
+  const config::evaluation& e = r.answer;
+  std::string out;
   if (e.refusal.empty() && (r.work || !e.engine.empty())) {
-    out += fmt::format("\n{:<30} {:>6} {:>19} {:>19} {:>17} {:>19}\n", "layers by kind", "layers", "K bytes", "V bytes",
-                       "other bytes", "bytes");
-    for (const detail::kind_row& k : detail::rows_by_kind(e)) {
-      if (k.kind == "padding" && (k.k + k.v + k.other) == checked_count(0U)) continue;
-      out +=
-          fmt::format("{:<30} {:>6} {:>19} {:>19} {:>17} {:>19}\n", k.kind, k.layers,
-                      detail::grouped_digits(k.k.value()), detail::grouped_digits(k.v.value()),
-                      detail::grouped_digits(k.other.value()), detail::grouped_digits((k.k + k.v + k.other).value()));
+    sheet kinds{{{"", "layers by kind", false}, {"", "layers"}, {"", "K bytes"}, {"", "V bytes"}, {"", "other bytes"},
+                 {"", "bytes"}},
+                {}};
+    for (const kind_row& k : rows_by_kind(e)) {
+      const checked_count all = k.k + k.v + k.other;
+      if (k.kind == "padding" && all == checked_count(0U)) continue;
+      kinds.rows.push_back({text_cell(k.kind), count_cell(k.layers), count_cell(k.k.value()), count_cell(k.v.value()),
+                            count_cell(k.other.value()), count_cell(all.value())});
     }
-    out += '\n';
-    line("cache", detail::in_all_units(bytes(e.total_bytes)) + detail::shown(r.cache));
-    const bool divides =
-        r.cache == basis::computed && r.work && r.work->lengths.empty() && r.work->sequences > 1 && !e.own_capacity;
-    if (divides && e.total_bytes % r.work->sequences == 0) {
-      line("per sequence", detail::in_all_units(bytes(e.total_bytes / r.work->sequences)));
+    out += '\n' + kinds.text() + '\n';
+    add_line(out, "cache", in_all_units(bytes(e.total_bytes)) + shown(r.cache));
+    const auto held = r.work ? workload_bytes(r) : std::nullopt;
+    if (held && *held != e.total_bytes) {
+      add_line(out, "requests", in_all_units(bytes(*held)) +
+                                   (*held < e.total_bytes ? "  of it are held at once by the workload's requests"
+                                                          : "  would be needed at once by the workload's requests"));
+    }
+    const bool divides = r.cache == basis::computed && r.work && r.work->lengths.empty() && r.work->sequences > 1;
+    if (divides && held && *held % r.work->sequences == 0) {
+      add_line(out, "per sequence", in_all_units(bytes(*held / r.work->sequences)));
     }
   }
-  if (e.bytes_per_token) line("per token", detail::grouped_digits(*e.bytes_per_token) + " B in every sequence");
+  const char* const everywhere = e.devices.size() > 1 ? ", all devices together" : "";
+  if (e.bytes_per_token) {
+    add_line(out, "per token", grouped_digits(*e.bytes_per_token) + " B in every sequence" + everywhere);
+  }
   if (e.state_bytes_per_sequence.value_or(0) != 0) {
-    line("state", detail::grouped_digits(*e.state_bytes_per_sequence) + " B per sequence, whatever its length");
+    add_line(out, "state",
+             grouped_digits(*e.state_bytes_per_sequence) + " B per sequence, whatever its length" + everywhere);
   }
+  return out;
+}
 
-  if (r.files) {
-    out += '\n';
-    for (std::size_t i = 0; i < std::size(tensor_group_names); ++i) {
-      if (r.files->bytes_by_group[i] == 0) continue;
-      line(i == 0 ? "weights" : "",
-           fmt::format("{:<10} {}", tensor_group_names[i], detail::in_all_units(bytes(r.files->bytes_by_group[i]))));
-    }
-    for (const auto& [dtype, size] : r.files->bytes_by_dtype)
-      line("", fmt::format("{:<10} {}", dtype, detail::in_all_units(bytes(size))));
+[[nodiscard]] inline std::string weights_text(const model_weights& files) {
+  std::string out = "\n";
+  for (std::size_t i = 0; i < std::size(tensor_group_names); ++i) {
+    if (files.bytes_by_group[i] == 0) continue;
+    add_line(out, out.size() == 1 ? "weights" : "",
+             fmt::format("{:<10} {}", tensor_group_names[i], in_all_units(bytes(files.bytes_by_group[i]))));
   }
-  if (r.budget) {
-    const config::capacity& b = *r.budget;
-    out += '\n';
-    for (const neighbour& n : r.neighbours)
-      line("beside", detail::printable(n.name) + ": " + detail::in_all_units(n.size) + "  (in the overhead)");
-    for (std::size_t i = 0; i < b.devices.size(); ++i) {
-      const config::device_share& d = b.devices[i];
-      const device_budget& budget = d.budget;
-      line(b.devices.size() == 1 ? "device" : "device " + d.name,
-           detail::in_all_units(budget.capacity) + "  (" +
-               (r.device_sources.empty() ? "given" : r.device_sources[r.device_sources.size() == 1 ? 0 : i]) + ")");
-      if (budget.usable() != budget.capacity) line("usable", detail::in_all_units(budget.usable()));
-      line("weights", r.weights == basis::untested ? std::string("not given: untested")
-                                                   : detail::in_all_units(budget.weights) + detail::shown(r.weights));
-      line("overhead",
-           detail::overhead_basis(r) != basis::untested
-               ? detail::in_all_units(budget.overhead(d.cache_bytes)) + detail::shown(detail::overhead_basis(r))
-               : std::string("activations and runtime not given: untested"));
-      line("for cache", detail::in_all_units(budget.available_for_cache()) + "  (computed)");
-      if (b.devices.size() > 1) line("cache", detail::in_all_units(bytes(d.cache_bytes)) + detail::shown(r.cache));
-      if (b.has_workload) line("total", detail::in_all_units(budget.used(d.cache_bytes)));
-      if (b.devices.size() > 1) out += '\n';
-    }
-    if (b.has_workload && b.fits) {
-      line("verdict",
-           b.devices.size() == 1 ? "fits" : "fits; the least is left on device " + b.devices[b.tightest].name);
-    } else if (!b.fits) {
-      line("verdict", "does not fit: " + b.binding);
-    }
-    if (b.max_sequences)
-      line("sequences", "at most " + detail::shown(b.max_sequences) +
-                            (r.work && !r.work->lengths.empty() ? " of these lengths in order" : " of this length"));
-    if (b.max_length) {
-      const std::uint64_t n = r.work && !e.own_capacity ? r.work->sequences : 1;
-      line("length", fmt::format("at most {} positions in {} sequence{}", detail::shown(b.max_length),
-                                 detail::grouped_digits(n), n == 1 ? "" : "s"));
-    }
-    if (b.max_tokens)
-      line("tokens", "at most " + detail::shown(b.max_tokens) + " positions in sequences of this length");
-  }
+  for (const auto& [dtype, size] : files.bytes_by_dtype)
+    add_line(out, "", fmt::format("{:<10} {}", dtype, in_all_units(bytes(size))));
+  return out;
+}
 
-  if (!r.cases.empty()) {
-    out += fmt::format("\n{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", "case", "prompt", "generate",
-                       "sequences", "cache bytes", "", "basis", "verdict");
-    for (const case_answer& c : r.cases) {
-      const auto number = [&](std::uint64_t config::workload::*field) {
-        return c.work ? detail::grouped_digits((*c.work).*field) : std::string("-");
-      };
-      out += fmt::format("{:<12} {:>10} {:>10} {:>10} {:>22} {:>12}  {:<9} {}\n", c.name,
-                         number(&config::workload::prompt), number(&config::workload::generated),
-                         number(&config::workload::sequences),
-                         c.cache_bytes ? detail::grouped_digits(*c.cache_bytes) : "-",
-                         c.cache_bytes ? fmt::format("{:.3g}", bytes(*c.cache_bytes)) : "", name_of(c.rests_on),
-                         !c.fits   ? ""
-                         : *c.fits ? "fits"
-                                   : "does not fit: " + c.binding);
-      while (out[out.size() - 2] == ' ') out.erase(out.size() - 2, 1);
-    }
-  }
-  if (r.prefix) {
-    out += '\n';
-    line("prefix", fmt::format("{} positions in common", detail::grouped_digits(r.prefix->prefix)));
-    line("common", detail::in_all_units(bytes(r.prefix->common_bytes)) + "  of every sequence (computed)");
-    line("together", detail::in_all_units(bytes(r.prefix->together_bytes)));
-    line("saved", detail::in_all_units(bytes(r.prefix->separate_bytes - r.prefix->together_bytes)));
-    if (r.prefix->max_sequences)
-      line("sequences", "at most " + detail::shown(r.prefix->max_sequences) + " with this prefix");
-  }
-  if (r.movement) {
-    const movement_answer& m = *r.movement;
-    out += '\n';
-    line("to move", detail::in_all_units(bytes(m.sequence_bytes)) + "  for one sequence (computed)");
-    if (m.transfer_seconds) line("transfer", detail::shown(*m.transfer_seconds) + " s");
-    if (m.read_bytes_per_step)
-      line("per step", detail::in_all_units(bytes(*m.read_bytes_per_step)) + "  read at least (computed)");
-    if (m.max_tokens_per_second)
-      line("decode", "at most " + detail::shown(*m.max_tokens_per_second) + " tokens/s by memory bandwidth");
-    line("computed", fmt::format("{} tokens for one sequence with a cache, {} without",
-                                 detail::grouped_digits(m.token_computations),
-                                 detail::grouped_digits(m.token_computations_without_cache)));
-  }
+/// One device, a line for each quantity.
+[[nodiscard]] inline std::string device_text(const plan_report& r) {
+  const config::device_share& d = r.budget->devices.front();
+  const device_budget& budget = d.budget;
+  std::string out;
+  add_line(out, "device",
+           in_all_units(budget.capacity) + "  (" + (r.device_sources.empty() ? "given" : r.device_sources[0]) + ")");
+  if (budget.usable() != budget.capacity) add_line(out, "usable", in_all_units(budget.usable()));
+  add_line(out, "weights", r.weights == basis::untested ? std::string("not given: untested")
+                                                        : in_all_units(budget.weights) + shown(r.weights));
+  add_line(out, "overhead", overhead_basis(r) != basis::untested
+                                ? in_all_units(budget.overhead(d.cache_bytes)) + shown(overhead_basis(r))
+                                : std::string("activations and runtime not given: untested"));
+  add_line(out, "for cache", in_all_units(budget.available_for_cache()) + "  (computed)");
+  if (r.budget->has_workload) add_line(out, "total", in_all_units(budget.used(d.cache_bytes)));
+  return out;
+}
 
+/// Several devices, a row each.
+[[nodiscard]] inline std::string devices_text(const plan_report& r) {
+  sheet devices{{{"", "device", false}, {"", "capacity"}, {"", "usable"}, {"", "weights"}, {"", "overhead"},
+                 {"", "for cache"}, {"", "cache bytes"}, {"", "cache"}, {"", "total"}, {"", "", false},
+                 {"", "capacity from", false}},
+                {}};
+  const auto size = [](checked_count n) {
+    return n.valid() ? text_cell(fmt::format("{:.3g}", bytes(n))) : text_cell("too large");
+  };
+  const cell untested = text_cell("untested");
+  for (std::size_t i = 0; i < r.budget->devices.size(); ++i) {
+    const config::device_share& d = r.budget->devices[i];
+    const device_budget& budget = d.budget;
+    const bool known = overhead_basis(r) != basis::untested;
+    const auto& from = r.device_sources;
+    devices.rows.push_back(
+        {text_cell(d.name), size(budget.capacity.count()),
+         budget.usable() == budget.capacity ? cell() : size(budget.usable().count()),
+         r.weights == basis::untested ? untested : size(budget.weights.count()),
+         known ? size(budget.overhead(d.cache_bytes)) : untested, size(budget.available_for_cache().count()),
+         count_cell(d.cache_bytes.value()), size(d.cache_bytes), size(budget.used(d.cache_bytes)),
+         text_cell(d.fits ? "" : "does not fit"),
+         text_cell(from.empty() || from[from.size() == 1 ? 0 : i] == "given" ? "" : from[from.size() == 1 ? 0 : i])});
+  }
+  std::string out = devices.text() + '\n';
+  const auto say = [&](std::string_view name, basis b) {
+    if (b != basis::untested) add_line(out, name, std::string(name_of(b)));
+  };
+  say("weights", r.weights);
+  say("overhead", overhead_basis(r));
+  return out;
+}
+
+[[nodiscard]] inline std::string budget_text(const plan_report& r) {
+  const config::capacity& b = *r.budget;
+  std::string out = "\n";
+  for (const neighbour& n : r.neighbours)
+    add_line(out, "beside", n.name + ": " + in_all_units(n.size) + "  (in the overhead)");
+  if (b.devices.size() == 1) out += device_text(r);
+  else if (!b.devices.empty()) out += devices_text(r);
+  if (b.max_sequences)
+    add_line(out, "sequences", "at most " + shown(b.max_sequences) +
+                                   (r.work && !r.work->lengths.empty() ? " of these lengths in order"
+                                                                       : " of this length"));
+  if (b.max_length) {
+    const std::uint64_t n = r.work && !r.answer.own_capacity ? r.work->sequences : 1;
+    add_line(out, "length", fmt::format("at most {} positions in {} sequence{}", shown(b.max_length),
+                                        grouped_digits(n), n == 1 ? "" : "s"));
+  }
+  if (b.max_tokens)
+    add_line(out, "tokens", "at most " + shown(b.max_tokens) + " positions in sequences of this length");
+  return out;
+}
+
+[[nodiscard]] inline std::string cases_text(const plan_report& r) {
+  sheet cases{{{"", "case", false}, {"", "prompt"}, {"", "generate"}, {"", "sequences"}, {"", "cache bytes"},
+               {"", "cache"}, {"", "basis", false}, {"", "verdict", false}},
+              {}};
+  for (const case_answer& c : r.cases) {
+    const auto number = [&](std::uint64_t config::workload::*field) {
+      return c.work ? count_cell((*c.work).*field) : text_cell("-");
+    };
+    cases.rows.push_back({text_cell(c.name), number(&config::workload::prompt), number(&config::workload::generated),
+                          number(&config::workload::sequences),
+                          c.cache_bytes ? count_cell(*c.cache_bytes) : text_cell("-"),
+                          c.cache_bytes ? text_cell(fmt::format("{:.3g}", bytes(*c.cache_bytes))) : cell(),
+                          text_cell(std::string(name_of(c.rests_on))),
+                          text_cell(!c.fits ? "" : *c.fits ? "fits" : "does not fit: " + c.binding)});
+  }
+  return '\n' + cases.text();
+}
+
+[[nodiscard]] inline std::string prefix_text(const prefix_answer& p) {
+  std::string out = "\n";
+  add_line(out, "prefix", fmt::format("{} positions in common", grouped_digits(p.prefix)));
+  add_line(out, "common", in_all_units(bytes(p.common_bytes)) + "  of every sequence (computed)");
+  add_line(out, "together", in_all_units(bytes(p.together_bytes)));
+  add_line(out, "saved", in_all_units(bytes(p.separate_bytes - p.together_bytes)));
+  if (p.max_sequences) add_line(out, "sequences", "at most " + shown(p.max_sequences) + " with this prefix");
+  return out;
+}
+
+[[nodiscard]] inline std::string movement_text(const movement_answer& m) {
+  std::string out = "\n";
+  add_line(out, "to move", in_all_units(bytes(m.sequence_bytes)) + "  for one sequence (computed)");
+  if (m.transfer_seconds) add_line(out, "transfer", shown(*m.transfer_seconds) + " s");
+  if (m.read_bytes_per_step)
+    add_line(out, "per step", in_all_units(bytes(*m.read_bytes_per_step)) + "  read at least (computed)");
+  if (m.max_tokens_per_second)
+    add_line(out, "decode", "at most " + shown(*m.max_tokens_per_second) + " tokens/s by memory bandwidth");
+  add_line(out, "computed",
+           fmt::format("{} tokens for one sequence with a cache, {} without", grouped_digits(m.token_computations),
+                       grouped_digits(m.token_computations_without_cache)));
+  return out;
+}
+
+}  // namespace detail
+
+/// A table for people: what was asked and whether it fits, then the figures, then where they come from.
+[[nodiscard]] inline std::string to_table(const plan_report& r) {
+  const config::evaluation& e = r.answer;
+  std::string out = detail::heading_text(r) + detail::cache_text(r);
+  if (r.files) out += detail::weights_text(*r.files);
+  if (r.budget) out += detail::budget_text(r);
+  if (!r.cases.empty()) out += detail::cases_text(r);
+  if (r.prefix) out += detail::prefix_text(*r.prefix);
+  if (r.movement) out += detail::movement_text(*r.movement);
   if (!e.sources.empty()) {
     out += "\nwhere it comes from\n";
     for (const config::provenance& p : e.sources) {
@@ -454,7 +533,7 @@ struct quantity_row {
   }
   if (!e.notes.empty()) {
     out += "\nnotes\n";
-    for (const std::string& note : e.notes) out += "  " + note + "\n";
+    for (const std::string& note : e.notes) out += "  " + detail::printable(note) + "\n";
   }
   return out;
 }

@@ -114,6 +114,16 @@ namespace detail {
 
 namespace detail {
 
+/// The tightest device: its name and its cache where there are several, then weights, overhead, all of it, and what
+/// may be used.
+[[nodiscard]] inline std::vector<cell> device_cells(const std::optional<device_use>& use) {
+  if (!use) return std::vector<cell>(6);
+  const auto size = [](const std::optional<std::uint64_t>& n) { return n ? size_cell(*n) : text_cell("untested"); };
+  const bool several = !use->name.empty();
+  return {text_cell(use->name), several ? size_cell(use->cache) : cell(), size(use->weights), size(use->overhead),
+          size(use->total()), size_cell(use->usable)};
+}
+
 [[nodiscard]] inline sheet sheet_of(const sweep_report& r) {
   sheet out;
   const std::string series = r.second_option.empty() ? "model" : r.second_option;
@@ -122,6 +132,8 @@ namespace detail {
                  {r.option, r.option},
                  {"cache_bytes", "cache bytes"},
                  {"cache_gib", "cache"},
+                 {"device", "device", false},
+                 {"device_cache_bytes", "its cache"},
                  {"weights_bytes", "weights"},
                  {"overhead_bytes", "overhead"},
                  {"total_bytes", "total"},
@@ -139,10 +151,7 @@ namespace detail {
       if (plan) row[1].exact = plan->answer.engine.empty() ? "none" : plan->answer.engine;
       for (const cell& c : cache_cells(p.result)) row.push_back(c);
       const auto use = plan ? device_use_of(*plan) : std::nullopt;
-      row.push_back(use ? size_cell(use->weights) : cell());
-      row.push_back(use ? size_cell(use->overhead) : cell());
-      row.push_back(use ? size_cell(use->total().value()) : cell());
-      row.push_back(use ? size_cell(use->usable) : cell());
+      for (cell& c : device_cells(use)) row.push_back(std::move(c));
       const bool asked = plan && plan->budget;
       row.push_back(verdict_cell(plan));
       const auto most = [&](const std::optional<limit>& value) {
@@ -274,7 +283,7 @@ template <class Test>
       ++unanswered;
       continue;
     }
-    const std::uint64_t parts[] = {use->weights, use->overhead, use->cache};
+    const std::uint64_t parts[] = {use->weights.value_or(0), use->overhead.value_or(0), use->cache};
     for (std::size_t i = 0; i < 3; ++i) p.areas[i].points.push_back({x, gib_of(parts[i])});
     usable.points.push_back({x, gib_of(use->usable)});
   }

@@ -251,11 +251,11 @@ TEST_CASE("a comparison in its forms") {
 TEST_CASE("a sweep in its forms") {
   const sweep_report r = sweep_of("gemma-2-9b-it", asked("", 1), {"1024", "4096", "8192"});
   CHECK(to_csv(r) ==
-        "model,engine,length,cache_bytes,cache_gib,weights_bytes,overhead_bytes,total_bytes,usable_bytes,fits,max_length,"
-        "max_sequences,reason\n"
-        "gemma-2-9b-it,none,1024,352321536,0.328125,,,,,,,,\n"
-        "gemma-2-9b-it,none,4096,1409286144,1.312500,,,,,,,,\n"
-        "gemma-2-9b-it,none,8192,2113929216,1.968750,,,,,,,,\n");
+        "model,engine,length,cache_bytes,cache_gib,device,device_cache_bytes,weights_bytes,overhead_bytes,total_bytes,"
+        "usable_bytes,fits,max_length,max_sequences,reason\n"
+        "gemma-2-9b-it,none,1024,352321536,0.328125,,,,,,,,,,\n"
+        "gemma-2-9b-it,none,4096,1409286144,1.312500,,,,,,,,,,\n"
+        "gemma-2-9b-it,none,8192,2113929216,1.968750,,,,,,,,,,\n");
   CHECK(to_table(r) ==
         "model        gemma-2-9b-it: gemma2, 42 layers, GQA\n"
         "engine       bare tensors of the stored positions; 1 sequence\n\n"
@@ -296,9 +296,9 @@ TEST_CASE("a sweep on a device is a stack below its limit, and a plan that fails
   CHECK(p.areas[2].points[1].y == 16);
   REQUIRE(p.limits.size() == 1);
   CHECK(p.limits[0].name == "usable: 21.60 GiB");
-  CHECK(to_csv(r).find("llama-3.1-8b,none,32768,17179869184,16.000000,8589934592,1073741824,26843545600,23192823398,0,") !=
+  CHECK(to_csv(r).find("llama-3.1-8b,none,32768,17179869184,16.000000,,,8589934592,1073741824,26843545600,23192823398,0,") !=
         std::string::npos);
-  CHECK(to_csv(r).find("llama-3.1-8b,,65536,,,,,,,,,,n: 65536: longer than it serves: less\n") != std::string::npos);
+  CHECK(to_csv(r).find("llama-3.1-8b,,65536,,,,,,,,,,,,n: 65536: longer than it serves: less\n") != std::string::npos);
   CHECK(to_json(r)["plans"][2]["error"] == "n: 65536: longer than it serves: less");
   CHECK(to_table(r).find("refused: n: 65536") != std::string::npos);
 }

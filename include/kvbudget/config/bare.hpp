@@ -47,7 +47,7 @@ struct bare_model {
   e.settings = {{"k_dtype", name_of(bare.k)}, {"v_dtype", name_of(bare.v)}};
   describe(e, bare.model);
   add_costs(e, bare.model, stored_positions{}, w, encoder, where);
-  add_linear_costs(e, bare.model);
+  add_linear_costs(e, bare.model, where);
   if (e.state_bytes_per_sequence.value_or(0) != 0 && llama_cpp::gguf_architecture(node(d))) {
     e.notes.push_back("recurrent states are in f32, as llama.cpp keeps them");
   }

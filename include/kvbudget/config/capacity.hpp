@@ -29,7 +29,7 @@ struct device_share {
 
 /// What fits beside the weights, and what decides it.
 struct capacity {
-  std::vector<device_share> devices;
+  std::vector<device_share> devices;  ///< none where only the engine's pool is known
   std::size_t tightest = 0;       ///< of them, the one with the least left, or the most too much
   bool has_workload = false;
   bool fits = true;               ///< the workload does, or without one the weights and the overhead do
@@ -99,6 +99,35 @@ namespace detail {
 
 }  // namespace detail
 
+namespace detail {
+
+/// What the engine's own pool holds of the workload (of one request without one). A pool that holds too little is too
+/// small on every device.
+inline void ask_pool(const evaluation& e, const std::optional<workload>& w, capacity& c) {
+  const pool_capacity& own = *e.own_capacity;
+  c.max_length = limit{own.max_length, false, own.max_length == 0};
+  c.max_sequences = limit{own.max_sequences, false, false};
+  c.max_tokens = limit{own.max_tokens, false, false};
+  const bool mix = w && !w->lengths.empty() && e.sequences_add_up;
+  if (mix) c.max_sequences = most_of_mix(w->lengths, {e.pool_use}, {own.bytes});
+  const std::uint64_t asked = w ? w->sequences : 1;
+  if (!c.fits || (c.max_sequences && c.max_sequences->value >= asked)) return;
+  c.fits = false;
+  c.binding = mix ? "the pool holds fewer requests of these lengths" : "the pool holds fewer requests of this length";
+  for (device_share& d : c.devices) d.fits = false;
+}
+
+}  // namespace detail
+
+/// The same where only the engine's pool is known, and nothing of the devices: of own_capacity.
+[[nodiscard]] inline capacity assess_pool(const evaluation& e, const workload& w) {
+  capacity c;
+  c.has_workload = true;
+  c.binding = "nothing binds";
+  detail::ask_pool(e, w, c);
+  return c;
+}
+
 /// Answers for `w` (absent: only what is left, and the longest single sequence) on the devices of the plan. One budget
 /// stands for all devices but the host; without `host` nothing is asked of the host's memory. Raises size_error; throws
 /// usage_error where budgets and devices are not equally many.
@@ -145,24 +174,11 @@ namespace detail {
         ", where it takes " + std::to_string(least.peak_bytes.value_or(0)) + " bytes on the way to its end";
   }
   if (e.own_capacity) {  // the engine sizes its pool by what is left, and decides itself
-    const pool_capacity& own = *e.own_capacity;
     for (std::size_t i = 0; result.fits && i < count; ++i) {  // pools fill what there is: the smallest decides
       const auto room = [&](std::size_t d) { return result.devices[d].budget.available_for_cache(); };
       if (room(i) < room(result.tightest)) result.tightest = i;
     }
-    if (result.fits && own.max_sequences < (w ? w->sequences : 1)) {
-      result.fits = false;
-      result.binding = "the pool holds fewer requests of this length";
-    }
-    result.max_length = limit{own.max_length, false, own.max_length == 0};
-    result.max_sequences = limit{own.max_sequences, false, false};
-    result.max_tokens = limit{own.max_tokens, false, false};
-    if (w && !w->lengths.empty() && e.sequences_add_up) {
-      result.max_sequences = detail::most_of_mix(w->lengths, {e.pool_use}, {own.bytes});
-      const bool holds = result.max_sequences && result.max_sequences->value >= w->lengths.size();
-      if (!holds && !alone) result.binding = "the pool holds fewer requests of these lengths";
-      result.fits = !alone && holds;
-    }
+    detail::ask_pool(e, w, result);
     return result;
   }
   if (caches.empty() || !caches.front()->peak_bytes) return result;

@@ -95,7 +95,15 @@ inline void apply_to_vllm(json& options, const std::optional<workload>& w, const
     }
     put_option(options, "kv_cache_dtype", name_of(*types.k), "kv-dtype");
   }
-  if (w) put_option(options, "max_model_len", longest_of(*w), "prompt");
+  if (!w) return;
+  const auto limit = options.find("max_model_len");  // -1 and "auto": as long as the memory allows
+  const bool stated = limit != options.end() && limit->is_number_unsigned();
+  if (!stated && limit != options.end() && !limit->is_null()) return;
+  if (!stated) options["max_model_len"] = longest_of(*w);
+  else if (longest_of(*w) > limit->get<std::uint64_t>()) {
+    throw usage_error({"", "prompt", std::to_string(longest_of(*w))},
+                      "longer than max_model_len=" + detail::shown(*limit), "requests within the engine's limit");
+  }
 }
 
 [[noreturn]] inline void refuse_placement(const char* option, const char* engine, const char* expected) {

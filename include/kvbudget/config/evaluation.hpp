@@ -55,8 +55,9 @@ struct pool_bytes {
 /// What an engine that sizes its pool itself says of it.
 struct pool_capacity {
   std::uint64_t bytes = 0;          ///< that requests can use
+  std::uint64_t length = 0;         ///< positions of a request that the engine plans for
   std::uint64_t max_length = 0;     ///< of one request
-  std::uint64_t max_sequences = 0;  ///< requests of the planned length
+  std::uint64_t max_sequences = 0;  ///< requests of that length
   std::uint64_t max_tokens = 0;     ///< positions of such requests
 };
 
@@ -95,14 +96,24 @@ struct evaluation {
   std::uint32_t layer_stages = 1;
   bool embedding_on_host = false;
   std::optional<pool_capacity> own_capacity;  ///< where the engine sizes its pool by the memory it is given
-  /// What the workload's requests hold of that pool.
+  /// What the workload's requests hold of that pool, and of it in each layer. Both on all devices together.
   std::function<checked_count(const workload&)> pool_use;
+  std::function<std::vector<layer_bytes>(const workload&)> layers_of;
   /// What one of the workload's sequences has in common with others of the same first positions. Empty where the engine
   /// keeps every sequence apart.
   std::function<checked_count(const workload&, std::uint64_t prefix)> common_bytes;
+  std::uint64_t replicas = 1;  ///< whose sequences differ; the engine's figures are those of the first
   std::vector<pool_bytes> pools;
   std::vector<layer_bytes> layers;
   std::vector<std::string> notes;
 };
+
+/// What the requests of a workload hold of the engine's pool, on all devices together.
+[[nodiscard]] inline checked_count held_in_pool(const evaluation& e, const workload& w) {
+  if (w.lengths.empty()) return e.pool_use(w);
+  checked_count sum = 0U;
+  for (const std::uint64_t n : w.lengths) sum += e.pool_use(workload{n, 0, 1, {}});
+  return sum;
+}
 
 }  // namespace kvbudget::config

@@ -131,20 +131,30 @@ void add_costs(evaluation& e, const transformers::cached_model& m, const Policy&
   }
 }
 
-/// Bytes per token and per sequence, where every layer keeps every position or none.
-inline void add_linear_costs(evaluation& e, const transformers::cached_model& m) {
+/// Bytes per token and per sequence on all devices together, where every layer keeps every position or none. Of a
+/// sequence, each context-parallel rank keeps other positions, and the whole of its states.
+inline void add_linear_costs(evaluation& e, const transformers::cached_model& m, const placement& where = {}) {
   checked_count per_token = 0U;
   checked_count per_sequence = 0U;
   bool linear = true;
-  for (std::size_t i = 0; i < m.layers.kinds().size(); ++i) {
-    for (const layer_part& part : m.layers.kinds()[i].parts) {
-      const auto add_row = [&](const auto& p) { per_token += bytes_of_positions(p, 1U).total() * m.layers.count(i); };
-      if (const auto* const full = std::get_if<full_attention>(&part)) add_row(*full);
-      else if (const auto* const latent = std::get_if<mla_attention>(&part)) add_row(*latent);
-      else if (const auto* const index = std::get_if<index_keys>(&part)) add_row(*index);
-      else if (const auto* const state = std::get_if<recurrent_state>(&part))
-        per_sequence += state->type.row_bytes(state->elements) * m.layers.count(i);
-      else if (!std::holds_alternative<shared_kv>(part) && !std::holds_alternative<no_cache>(part)) linear = false;
+  const auto add_part = [&](const layer_part& part, std::uint64_t layers, bool first_context_rank) {
+    const auto add_row = [&](const auto& p) {
+      if (first_context_rank) per_token += bytes_of_positions(p, 1U).total() * layers;
+    };
+    if (const auto* const full = std::get_if<full_attention>(&part)) add_row(*full);
+    else if (const auto* const latent = std::get_if<mla_attention>(&part)) add_row(*latent);
+    else if (const auto* const index = std::get_if<index_keys>(&part)) add_row(*index);
+    else if (const auto* const state = std::get_if<recurrent_state>(&part))
+      per_sequence += state->type.row_bytes(state->elements) * layers;
+    else if (!std::holds_alternative<shared_kv>(part) && !std::holds_alternative<no_cache>(part)) linear = false;
+  };
+  for (const device_part& on_device : parts_of(m.layers, m.num_layers, where)) {
+    if (on_device.replica != 0) continue;  // other replicas keep other sequences
+    const model& layers = on_device.layers->layers;
+    for (std::size_t i = 0; i < layers.kinds().size(); ++i) {
+      for (const layer_part& part : layers.kinds()[i].parts) {
+        add_part(part, layers.count(i), on_device.context_rank == 0);
+      }
     }
   }
   e.state_bytes_per_sequence = per_sequence.value();

@@ -9,6 +9,7 @@
 #include <kvbudget/config/bare.hpp>
 #include <kvbudget/config/engines.hpp>
 #include <kvbudget/config/locate.hpp>
+#include <kvbudget/config/model_length.hpp>
 #include <kvbudget/config/placed_weights.hpp>
 #include <kvbudget/config/question.hpp>
 
@@ -47,21 +48,99 @@ namespace detail {
   return engine.evaluate(located.config, located.hf_quant_config ? &located.hf_quant_config->root : nullptr, settings);
 }
 
-/// The engine plans one replica; each replica has its own devices and its own pool.
+/// What the requests of the workload make of an engine's pool. Without a size of its own the pool has just the blocks
+/// that they hold; with one, it holds so many such requests, however many the engine's limit would allow.
+inline void fill_pool(config::evaluation& e, const config::workload& w) {
+  if (!e.pool_use || !e.refusal.empty()) return;
+  if (e.layers_of) e.layers = e.layers_of(w);
+  if (e.own_capacity) {
+    config::pool_capacity& own = *e.own_capacity;
+    const std::uint64_t length = config::detail::longest_of(w);
+    if (length == own.length || !w.lengths.empty()) return;
+    const checked_count one = e.pool_use(config::workload{w.prompt, w.generated, 1, {}});
+    if (one == checked_count(0U)) return;
+    own.max_sequences = own.bytes / one.value();
+    own.max_tokens = (checked_count(own.max_sequences) * length).value();
+    own.length = length;
+    return;
+  }
+  checked_count unit = 0U;
+  for (const config::pool_bytes& p : e.pools) unit += p.unit_bytes;
+  const checked_count held = held_in_pool(e, w);
+  const std::uint64_t blocks = unit == checked_count(0U) ? 0 : (held / unit).value();
+  for (config::pool_bytes& p : e.pools) {
+    p.units = blocks;
+    p.bytes = (checked_count(p.unit_bytes) * blocks).value();
+    e.devices[p.device].bytes = e.devices[p.device].peak = p.bytes;
+  }
+  e.total_bytes = held.value();
+}
+
+/// The answers of an engine that plans one replica, put together: each replica has its own devices and its own pool.
+[[nodiscard]] inline config::evaluation join_replicas(std::vector<config::evaluation> replicas,
+                                                      const std::optional<config::workload>& work) {
+  config::evaluation all = replicas.front();
+  std::vector<std::uint64_t> room;
+  for (std::size_t r = 0; r < replicas.size(); ++r) {
+    config::evaluation& e = replicas[r];
+    if (e.own_capacity) room.push_back(e.own_capacity->max_sequences);
+    if (r == 0) continue;
+    if (all.refusal.empty()) {
+      all.refusal = e.refusal;
+      all.too_large = e.too_large;
+    }
+    for (config::pool_bytes& p : e.pools) {
+      p.device += static_cast<std::uint32_t>(all.devices.size());
+      all.pools.push_back(std::move(p));
+    }
+    for (config::device_cache& d : e.devices) {
+      d.name = std::to_string(all.devices.size());
+      all.devices.push_back(std::move(d));
+    }
+    all.total_bytes = (checked_count(all.total_bytes) + e.total_bytes).value();
+    if (!all.own_capacity || !e.own_capacity) {
+      all.own_capacity.reset();
+      continue;
+    }
+    config::pool_capacity& sum = *all.own_capacity;
+    sum.max_length = std::min(sum.max_length, e.own_capacity->max_length);
+    sum.max_tokens = (checked_count(sum.max_tokens) + e.own_capacity->max_tokens).value();
+  }
+  if (all.layers_of && work) all.layers = all.layers_of(*work);
+  // The requests of a prefix would have to be sent to the same replica.
+  all.common_bytes = nullptr;
+  all.sequences_add_up = false;
+  if (all.own_capacity) {
+    all.own_capacity->max_sequences = largest_that_fits([&](std::uint64_t n) {
+      for (std::size_t r = 0; r < room.size(); ++r) {
+        if (equal_part(n, room.size(), r) > room[r]) return false;
+      }
+      return true;
+    }).value;
+  }
+  all.replicas = replicas.size();
+  all.notes.push_back("figures of the engine are those of the first of " + std::to_string(replicas.size()) +
+                      " replicas");
+  return all;
+}
+
+/// The engine's answer for all replicas of the placement.
 [[nodiscard]] inline config::evaluation evaluate_replicas(const config::located_config& located, const plan_question& q,
                                                           const std::optional<config::workload>& work,
                                                           const std::vector<device_budget>& devices) {
   const std::uint64_t replicas = q.where.data_parallel;
   if (replicas == 1 || q.engine.empty() || !config::find_engine(q.engine).plans_one_replica) {
-    return evaluate(located, q, work, devices);
+    config::evaluation e = evaluate(located, q, work, devices);
+    if (work) fill_pool(e, *work);
+    return e;
   }
   const std::size_t ranks = q.where.devices() / replicas;
   const bool by_device = devices.size() == ranks * replicas;
   plan_question one = q;
   one.where.data_parallel = 1;
-  config::evaluation all, last;
+  std::vector<config::evaluation> answers;
+  config::evaluation last;
   std::vector<device_budget> of_last;
-  std::vector<std::uint64_t> room;
   const auto equal = [](const device_budget& x, const device_budget& y) {
     return x.available_for_cache() == y.available_for_cache();
   };
@@ -75,47 +154,10 @@ namespace detail {
       last = evaluate(located, one, work, own);
       of_last = own;
     }
-    config::evaluation e = last;
-    if (e.own_capacity) room.push_back(e.own_capacity->max_sequences);
-    if (r == 0) {
-      all = std::move(e);
-      continue;
-    }
-    if (all.refusal.empty()) {
-      all.refusal = e.refusal;
-      all.too_large = e.too_large;
-    }
-    for (config::device_cache& d : e.devices) {
-      d.name = std::to_string(all.devices.size());
-      all.devices.push_back(std::move(d));
-    }
-    for (config::pool_bytes& p : e.pools) {
-      p.device += static_cast<std::uint32_t>(r * ranks);
-      all.pools.push_back(std::move(p));
-    }
-    all.total_bytes = (checked_count(all.total_bytes) + e.total_bytes).value();
-    if (!all.own_capacity || !e.own_capacity) {
-      all.own_capacity.reset();
-      continue;
-    }
-    config::pool_capacity& sum = *all.own_capacity;
-    sum.max_length = std::min(sum.max_length, e.own_capacity->max_length);
-    sum.max_tokens = (checked_count(sum.max_tokens) + e.own_capacity->max_tokens).value();
+    answers.push_back(last);
+    if (work) fill_pool(answers.back(), config::device_part{0, nullptr, r, replicas, 0}.share_of(*work));
   }
-  // The requests of a prefix would have to be sent to the same replica.
-  all.pool_use = nullptr;
-  all.common_bytes = nullptr;
-  all.sequences_add_up = false;
-  if (all.own_capacity) {
-    all.own_capacity->max_sequences = largest_that_fits([&](std::uint64_t n) {
-      for (std::size_t r = 0; r < room.size(); ++r) {
-        if (equal_part(n, replicas, r) > room[r]) return false;
-      }
-      return true;
-    }).value;
-  }
-  all.notes.push_back("figures of the engine are those of the first of " + std::to_string(replicas) + " replicas");
-  return all;
+  return join_replicas(std::move(answers), work);
 }
 
 /// What is known of the devices when the engine does not run.
@@ -124,7 +166,7 @@ namespace detail {
   config::capacity c;
   c.fits = false;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    c.devices.push_back({std::to_string(i), devices[i], 0U, 0U, devices[i].holds(0U)});
+    c.devices.push_back({std::to_string(i), devices[i], 0U, 0U, false});
   }
   c.tightest = config::detail::find_tightest(c);
   c.binding = e.refusal;
@@ -150,6 +192,9 @@ struct assessed {
     if (!work)
       throw usage_error({"", "observed", "cache"}, "no workload that was observed",
                         "a prompt and a generation as well");
+    if (e.devices.size() > observed.size() && e.devices.back().name == "host" && e.devices.back().bytes == 0) {
+      e.devices.pop_back();  // nothing was there to be seen
+    }
     if (observed.size() != std::max<std::size_t>(e.devices.size(), 1)) {
       throw usage_error({"", "observed", std::to_string(observed.size())}, "not one figure for each device of the plan",
                         std::to_string(e.devices.size()) + " sizes");
@@ -163,6 +208,12 @@ struct assessed {
     e.total_bytes = total.value();
   }
   if (!devices.empty()) result.budget = config::assess(e, work, devices, q.host);
+  else if (work && e.own_capacity) result.budget = config::assess_pool(e, *work);
+  if (!observed.empty() && result.budget) {
+    // They would be computed, and contradict what was observed.
+    result.budget->max_length = result.budget->max_sequences = result.budget->max_tokens = std::nullopt;
+    e.notes.push_back("the cache was observed: how many sequences or positions fit was not computed beside it");
+  }
   return result;
 }
 
@@ -423,6 +474,17 @@ inline void put_weights(const std::vector<bytes>& placed, plan_question& q) {
   if (q.host) q.host->weights = placed.back();
 }
 
+/// A model can be asked for more positions than it is made for.
+inline void note_length(const config::document& d, const std::optional<config::workload>& work,
+                        config::evaluation& e) {
+  if (!work || !e.refusal.empty()) return;
+  const std::optional<std::uint64_t> longest = longest_context(d);
+  const std::uint64_t asked = config::detail::longest_of(*work);
+  if (!longest || asked <= *longest) return;
+  e.notes.push_back("sequences of " + std::to_string(asked) + " positions are longer than the " +
+                    std::to_string(*longest) + " that the model is made for");
+}
+
 /// An engine may take numbers as mere proportions (llama.cpp); what it makes of them must be what was asked for.
 inline void check_stages(const config::evaluation& e, const plan_question& q) {
   if (q.where.stage_layers.empty() || q.where.host_layers > 0 || e.stage_of_layer.empty()) return;
@@ -448,6 +510,7 @@ inline void check_stages(const config::evaluation& e, const plan_question& q) {
   r.answer = std::move(now.answer);
   r.budget = std::move(now.budget);
   detail::check_stages(r.answer, q);
+  detail::note_length(located.config, q.work, r.answer);
   r.source = located.config.file;
   r.revision = located.revision;
   r.work = q.work;

@@ -102,6 +102,22 @@ struct plan_report {
   std::optional<movement_answer> movement;
 };
 
+/// What the workload takes. An engine that sizes its pool by the memory it is given takes more; this is what the
+/// workload's requests hold of it. Nothing without an answer or a workload.
+[[nodiscard]] inline std::optional<std::uint64_t> workload_bytes(const plan_report& r) {
+  if (!r.answer.refusal.empty() || (!r.work && r.answer.engine.empty())) return std::nullopt;
+  if (!r.work || !r.answer.pool_use) return r.answer.total_bytes;
+  return config::held_in_pool(r.answer, *r.work).value();
+}
+
+/// Whether it fits. Nothing where no device was asked about, and where the weights were not given: the cache alone fits,
+/// and whether the rest does is untested.
+[[nodiscard]] inline std::optional<bool> fits(const plan_report& r) {
+  if (!r.budget) return std::nullopt;
+  if (r.budget->fits && r.weights == basis::untested && !r.budget->devices.empty()) return std::nullopt;
+  return r.budget->fits;
+}
+
 /// How an answer ends. The numbers are the programs' exit status.
 enum class outcome : std::uint8_t {
   answered = 0,

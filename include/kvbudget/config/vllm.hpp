@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <memory>
 #include <numeric>
 
 #include <kvbudget/config/vllm/layers.hpp>
@@ -376,11 +377,10 @@ inline std::vector<std::string> explain(const problem& q, const cache_plan& p) {
   return notes;
 }
 
-/// Bytes a token adds on one rank of every stage, where every group grows with every token; and what a request takes
-/// for its states whatever its length.
-inline void set_curve(config::evaluation& e, const problem& q, const cache_plan& p) {
-  checked_count unit = 0U, per_token = 0U, states = 0U;
-  for (const stage_plan& stage : p.stages) unit += stage.bytes_per_block;
+/// Bytes a token adds on all ranks together, where every group grows with every token; and what a request takes for its
+/// states whatever its length. `unit`: of one block on all ranks.
+inline void set_curve(config::evaluation& e, const problem& q, const cache_plan& p, checked_count unit) {
+  checked_count per_token = 0U, states = 0U;
   bool linear = q.settings.settings.decode_context_parallel_size == 1;
   for (const group_family& family : p.groups.families) {
     const kv_cache_spec& spec = p.groups.specs[p.groups.members[family.first_member].spec].spec;
@@ -392,10 +392,26 @@ inline void set_curve(config::evaluation& e, const problem& q, const cache_plan&
   e.state_bytes_per_sequence = states.value();
 }
 
-/// What one request of max_model_len tokens holds in every layer, on one rank. Layer -1: padding layers and the parts
+/// The limits as requests of that length see them (blocks_of_request).
+inline admission_limits limits_at(const cache_plan& p, std::uint64_t length) {
+  admission_limits limits = p.limits;
+  limits.max_model_len = length;
+  return limits;
+}
+
+/// What requests of these lengths hold in every layer, on all ranks together. Layer -1: padding layers and the parts
 /// of blocks that a group narrower than the widest leaves empty.
-inline std::vector<config::layer_bytes> layers_of_request(const problem& q, const cache_plan& p) {
+inline std::vector<config::layer_bytes> layers_of_requests(const problem& q, const cache_plan& p,
+                                                           const config::workload& w) {
   std::vector<config::layer_bytes> list;
+  const std::uint32_t tp = q.settings.settings.tensor_parallel_size;
+  const auto over_requests = [&](const auto& blocks_of) {
+    if (w.lengths.empty()) return blocks_of((checked_count(w.prompt) + w.generated).value()) * w.sequences * tp;
+    checked_count sum = 0U;
+    for (const std::uint64_t n : w.lengths) sum += blocks_of(n);
+    return sum * tp;
+  };
+  std::vector<std::optional<checked_count>> blocks_of_family(p.groups.families.size());
   const skip_layers skip = get_skip_layers(q.model.model, q.settings.view(), p.resolved);
   checked_count sum = 0U;
   for (const layer_ref& ref : q.model.layers) {
@@ -404,7 +420,13 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
     const auto place = p.place_of(ref.layer_class, skipped);
     if (!place) continue;
     const kv_cache_spec& spec = p.groups.specs[place->spec].spec;
-    const checked_count blocks = blocks_per_request(p.groups, p.groups.families[place->family], p.limits);
+    std::optional<checked_count>& known = blocks_of_family[place->family];
+    if (!known) {
+      known = over_requests([&](std::uint64_t n) {
+        return blocks_per_request(p.groups, p.groups.families[place->family], limits_at(p, n));
+      });
+    }
+    const checked_count blocks = *known;
     const std::uint64_t all = (spec.page_size_bytes() * blocks).value();
     sum += all;
     config::layer_bytes bytes{static_cast<std::int64_t>(ref.layer), kind_name(spec), 0, 0, all};
@@ -423,7 +445,10 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
     list.push_back(std::move(bytes));
   }
   checked_count request = 0U;
-  for (const stage_plan& stage : p.stages) request += checked_count(stage.bytes_per_block) * p.blocks_per_request;
+  for (const stage_plan& stage : p.stages) {
+    request += checked_count(stage.bytes_per_block) *
+               over_requests([&](std::uint64_t n) { return blocks_per_request(p.groups, limits_at(p, n)); });
+  }
   if (!sum.fits(request.value())) return list;
   list.push_back(config::layer_bytes{-1, "padding", 0, 0, (request - sum).value()});
   return list;
@@ -543,21 +568,21 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     const std::uint64_t size = (checked_count(unit) * blocks).value();
     e.total_bytes = (checked_count(e.total_bytes) + checked_count(size) * tp).value();
     for (std::uint32_t rank = 0; rank < tp; ++rank) {
-      e.pools.push_back(config::pool_bytes{sized ? "kv_cache_blocks" : "blocks_of_one_request", stage * tp + rank, unit,
+      e.pools.push_back(config::pool_bytes{sized ? "kv_cache_blocks" : "blocks_of_requests", stage * tp + rank, unit,
                                            blocks, size});
       e.devices.push_back(config::device_cache{std::to_string(stage * tp + rank), size, size, {}});
     }
   }
-  detail::set_curve(e, q, p);
   checked_count unit = 0U;  // of one block on all ranks
   for (const stage_plan& stage : p.stages) unit += checked_count(stage.bytes_per_block) * tp;
+  detail::set_curve(e, q, p, unit);
   e.pool_use = [p, unit](const config::workload& w) {
     return unit * blocks_of_request(p, request{w.prompt, w.generated}) * w.sequences;
   };
   if (sized && p.blocks_per_request > 0) {
     const std::uint64_t usable = p.num_blocks - 1;  // all but the null block
     e.own_capacity =
-        config::pool_capacity{(unit * usable).value(), largest_max_model_len(q.model.view(), q.settings.view()),
+        config::pool_capacity{(unit * usable).value(), p.max_model_len, largest_max_model_len(q.model.view(), q.settings.view()),
                               usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
     e.sequences_add_up = true;
     e.common_bytes = [p, unit](const config::workload& w, std::uint64_t prefix) {
@@ -565,8 +590,10 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     };
   }
   if (sized) detail::add_changes(e, q, p);
-  e.layers = detail::layers_of_request(q, p);
-  e.notes.push_back("layers list what one request of max_model_len holds on one rank; groups share the pool's blocks");
+  e.layers = detail::layers_of_requests(q, p, config::workload{p.max_model_len, 0, 1, {}});
+  e.layers_of = [all = std::make_shared<const problem>(std::move(q)), p](const config::workload& w) {
+    return detail::layers_of_requests(*all, p, w);
+  };
   return e;
 }
 
