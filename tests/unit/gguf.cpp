@@ -221,7 +221,7 @@ TEST_CASE("without an engine: positions of a GGUF model's layers") {
     CHECK(e.problem() == "GGUF metadata do not say the element type of the cache");
     json m = tiny;
     m["llama.block_count"] = 513;
-    CHECK(refusal([&] { (void)config::evaluate_bare(gguf(m), f16, f16, {}); }).expected() == "metadata that llama.cpp loads");
+    CHECK(refusal([&] { (void)config::evaluate_bare(gguf(m), f16, f16, {}); }).expected() == "a model that llama.cpp loads");
   }
 }
 

@@ -288,3 +288,148 @@ TEST_CASE("devices by name") {
     CHECK(!d.source.empty());
   }
 }
+
+// ---- a workload in an engine's pool ---------------------------------------------------------------------------------
+
+namespace {
+
+config::located_config llama_8b() {
+  return {config::read_document(KVBUDGET_SOURCE_DIR "/examples/configs/llama-3.1-8b.json"), {}, {}};
+}
+
+std::uint64_t sum_of_layers(const config::evaluation& e) {
+  std::uint64_t sum = 0;
+  for (const config::layer_bytes& l : e.layers) sum += l.k_bytes + l.v_bytes + l.other_bytes;
+  return sum;
+}
+
+std::uint64_t sum_of_pools(const config::evaluation& e) {
+  std::uint64_t sum = 0;
+  for (const config::pool_bytes& p : e.pools) sum += p.bytes;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("without a device every request of the workload counts in vLLM's pool") {
+  plan_question q = question(8192, 0, 32);
+  q.engine = "vllm";
+  const plan_report r = make_plan(llama_8b(), q);
+  CHECK(r.answer.total_bytes == 34'359'738'368);  // 32 x 512 blocks x 2 MiB
+  CHECK(sum_of_layers(r.answer) == r.answer.total_bytes);
+  CHECK(sum_of_pools(r.answer) == r.answer.total_bytes);
+  CHECK(r.answer.devices[0].bytes == r.answer.total_bytes);
+  CHECK_FALSE(r.budget);
+
+  q.work = config::workload{0, 0, 2, {1000, 2000}};
+  CHECK(make_plan(llama_8b(), q).answer.total_bytes == 394'264'576);  // 63 + 125 blocks
+
+  q.work = config::workload{1024, 0, 100, {}};
+  for (const std::uint64_t replicas : {1U, 2U, 3U}) {
+    q.where.data_parallel = replicas;
+    const plan_report divided = make_plan(llama_8b(), q);
+    CHECK(divided.answer.total_bytes == 13'421'772'800);
+    CHECK(sum_of_layers(divided.answer) == 13'421'772'800);
+    CHECK(sum_of_pools(divided.answer) == 13'421'772'800);
+    CHECK(divided.answer.devices.size() == replicas);
+    CHECK(workload_bytes(divided) == 13'421'772'800);
+  }
+}
+
+TEST_CASE("a pool whose size is known has a verdict without any device") {
+  plan_question q = question(2000, 500, 1600);
+  q.engine = "vllm";
+  q.settings["available_memory"] = 54'000'000'000;
+  plan_report r = make_plan(llama_8b(), q);
+  REQUIRE(r.budget);
+  CHECK(r.budget->devices.empty());
+  CHECK(fits(r) == false);
+  CHECK(outcome_of(r) == outcome::does_not_fit);
+  CHECK(r.budget->max_sequences == limit{164, false, false});
+  q.work->sequences = 164;
+  r = make_plan(llama_8b(), q);
+  CHECK(fits(r) == true);
+  CHECK(outcome_of(r) == outcome::answered);
+}
+
+TEST_CASE("the engine's limit and the length of the requests are two things") {
+  plan_question q = question(1500, 1000, 200);
+  q.engine = "vllm";
+  q.settings["max_model_len"] = 131'072;
+  q.settings["available_memory"] = 64 * gib;
+  plan_report r = make_plan(llama_8b(), q);
+  CHECK(r.answer.settings["max_model_len"] == 131'072);
+  CHECK(r.budget->max_sequences == limit{208, false, false});  // 32,767 blocks of 157 each
+  CHECK(workload_bytes(r) == 200U * 157U * 2U * mib);
+  CHECK(fits(r) == true);
+  q.work->prompt = 131'072;
+  CHECK_THROWS_AS(make_plan(llama_8b(), q), usage_error);
+}
+
+TEST_CASE("per token and per sequence are of all ranks, as the cache beside them is") {
+  plan_question q = question(8192, 0, 1);
+  q.types.k = q.types.v = bf16;
+  for (const char* const engine : {"", "vllm"}) {
+    q.engine = engine;
+    q.where.tensor_parallel = 16;  // 8 heads, each on two ranks
+    const plan_report r = make_plan(llama_8b(), q);
+    CHECK(r.answer.bytes_per_token == 262'144U);
+    CHECK(r.answer.total_bytes == 8192U * 262'144U);
+  }
+}
+
+TEST_CASE("what was not given is untested, and never fits") {
+  plan_question q = question(1000, 0, 1);
+  q.devices = {device_of(24_GiB)};
+  const plan_report r = make_plan(located(dense), q);
+  CHECK(r.budget->fits);  // of what is known
+  CHECK_FALSE(fits(r));
+  CHECK(outcome_of(r) == outcome::answered);
+  q.devices = {device_of(bytes(1000 * position - 1))};
+  CHECK(fits(make_plan(located(dense), q)) == false);
+  q.devices = {device_of(24_GiB)};
+  q.devices[0].weights = 8_GiB;
+  q.weights = basis::given;
+  CHECK(fits(make_plan(located(dense), q)) == true);
+}
+
+TEST_CASE("limits are not computed beside a cache that was observed") {
+  plan_question q = question(1000, 0, 1);
+  q.devices = {device_of(24_GiB)};
+  q.weights = basis::given;
+  q.observed_cache = {30_GiB};
+  const plan_report r = make_plan(located(dense), q);
+  CHECK(fits(r) == false);
+  CHECK_FALSE(r.budget->max_sequences);
+  CHECK_FALSE(r.budget->max_length);
+  q.engine = "llama.cpp";  // one GPU, and a host that holds nothing
+  CHECK(fits(make_plan(located(dense), q)) == false);
+}
+
+TEST_CASE("more positions than the model is made for are said to be") {
+  const auto says = [](const char* engine, std::uint64_t length) {
+    plan_question q = question(length, 0, 1);
+    q.engine = engine;
+    for (const std::string& note : make_plan(located(dense), q).answer.notes) {
+      if (note.find("longer than the 4096 that the model is made for") != note.npos) return true;
+    }
+    return false;
+  };
+  for (const char* const engine : {"", "transformers", "llama.cpp"}) {
+    CAPTURE(engine);
+    CHECK(says(engine, 4097));
+    CHECK_FALSE(says(engine, 4096));
+  }
+}
+
+TEST_CASE("a type that only engines know is answered as llama.cpp caches it, and says so") {
+  const char* const text = R"({"model_type": "baichuan", "architectures": ["BaichuanForCausalLM"],
+    "num_hidden_layers": 2, "hidden_size": 1024, "num_attention_heads": 8, "intermediate_size": 2048,
+    "max_position_embeddings": 4096, "vocab_size": 1000, "rms_norm_eps": 1e-6, "torch_dtype": "bfloat16"})";
+  const plan_report r = make_plan(located(text), question(10, 0, 1));
+  CHECK(r.answer.total_bytes == 10U * 2U * 4096U);
+  CHECK(r.answer.notes.front().find("llama.cpp") != std::string::npos);
+  CHECK_THROWS_AS(make_plan(located(R"({"model_type": "nobody_knows", "num_hidden_layers": 2, "torch_dtype": "bfloat16"})"),
+                            question(10, 0, 1)),
+                  config_error);
+}

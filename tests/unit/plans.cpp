@@ -219,6 +219,7 @@ TEST_CASE("a plan whose bare tensors are unknown stays, and says so") {
   CHECK(to_csv(c).find("\nbare,none,q8_0,q4_0,") != std::string::npos);
   config::located_config other = located;
   other.config.root["model_type"] = "unheard_of";
+  other.config.root["architectures"] = {"UnheardOfForCausalLM"};
   const compared_plan unknown = count_plan(other, q, try_plan("fp8", "silent", [&] { return make_plan(located, q); }));
   CHECK_FALSE(unknown.counts);
   CHECK(unknown.result.result == outcome::answered);

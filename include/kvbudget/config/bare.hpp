@@ -1,6 +1,9 @@
 // No engine: the bare tensors of the stored positions.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+
 #include <kvbudget/config/llama_cpp/cached_model.hpp>
 #include <kvbudget/config/transformers.hpp>
 
@@ -13,9 +16,18 @@ struct bare_model {
   storage_type v;
 };
 
+/// Does transformers know the model type? Throws config_error where the file is no config at all.
+[[nodiscard]] inline bool is_known_to_transformers(const document& d) {
+  const node root(d);
+  const auto type = root.string("model_type");
+  if (!type || find_model_type(*type) != nullptr) return true;
+  return std::any_of(std::begin(renamed_model_types), std::end(renamed_model_types),
+                     [&](const renamed_model_type& r) { return r.published == *type; });
+}
+
 /// `k` and `v` are the element types of the cache; without them the config's dtype counts, and without that it is an
 /// error. `d` is a config.json, or the metadata of a GGUF file, which has no dtype of a cache: its layers are those
-/// that llama.cpp caches. Throws config_error.
+/// that llama.cpp caches, as are those of a model type that transformers does not know. Throws config_error.
 [[nodiscard]] inline bare_model read_bare_model(const document& d, std::optional<storage_type> k,
                                                 std::optional<storage_type> v) {
   if (llama_cpp::gguf_architecture(node(d))) {
@@ -29,6 +41,16 @@ struct bare_model {
   if (!stated && !(k && v)) {
     throw config_error({d.file, "/dtype", ""}, "missing, and no element type of the cache was given",
                        "a dtype in the config, or the kv-dtype option");
+  }
+  if (!is_known_to_transformers(d)) {
+    const storage_type k_type = k ? *k : *stated, v_type = v ? *v : *stated;
+    try {
+      bare_model bare{llama_cpp::read_cached_model(d, k_type, v_type), k_type, v_type};
+      bare.model.sources.push_back({"layers", bare.model.model_type, "as llama.cpp reads this model type"});
+      return bare;
+    } catch (const config_error&) {
+      // Neither knows it: the error of the reader below names the types that are known.
+    }
   }
   transformers::read_options options;
   options.k_type = k ? *k : *stated;
@@ -48,7 +70,11 @@ struct bare_model {
   describe(e, bare.model);
   add_costs(e, bare.model, stored_positions{}, w, encoder, where);
   add_linear_costs(e, bare.model, where);
-  if (e.state_bytes_per_sequence.value_or(0) != 0 && llama_cpp::gguf_architecture(node(d))) {
+  const bool as_llama_cpp = llama_cpp::gguf_architecture(node(d)) || !is_known_to_transformers(d);
+  if (!llama_cpp::gguf_architecture(node(d)) && as_llama_cpp) {
+    e.notes.push_back("transformers does not know this model type: the layers are those that llama.cpp caches");
+  }
+  if (e.state_bytes_per_sequence.value_or(0) != 0 && as_llama_cpp) {
     e.notes.push_back("recurrent states are in f32, as llama.cpp keeps them");
   }
   e.figures["total_bytes"] = e.total_bytes;

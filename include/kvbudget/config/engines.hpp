@@ -97,7 +97,7 @@ inline void apply_to_vllm(json& options, const std::optional<workload>& w, const
   }
   if (!w) return;
   const auto limit = options.find("max_model_len");  // -1 and "auto": as long as the memory allows
-  const bool stated = limit != options.end() && limit->is_number_unsigned();
+  const bool stated = limit != options.end() && limit->is_number_integer() && *limit > 0;
   if (!stated && limit != options.end() && !limit->is_null()) return;
   if (!stated) options["max_model_len"] = longest_of(*w);
   else if (longest_of(*w) > limit->get<std::uint64_t>()) {

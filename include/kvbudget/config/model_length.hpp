@@ -16,6 +16,10 @@ namespace kvbudget {
     const std::string key = *architecture + ".context_length";
     return config::node(d).find(key) == nullptr ? std::nullopt : config::node(d).count(key, 1, config::max_field_value);
   }
+  const config::node root(d);
+  if (const auto type = root.string("model_type"); type && config::find_model_type(*type) == nullptr) {
+    return std::nullopt;  // an engine may know it; which of its fields is the length is not known here
+  }
   const config::model_config c(d);
   for (const char* const name : {"max_position_embeddings", "n_positions", "max_seq_len", "n_ctx"}) {
     if (const auto n = c.count(name); n && *n > 0) return n;

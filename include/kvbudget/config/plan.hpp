@@ -485,6 +485,17 @@ inline void note_length(const config::document& d, const std::optional<config::w
                     std::to_string(*longest) + " that the model is made for");
 }
 
+/// Parts of the question that this answer does not depend on.
+inline void note_irrelevant(const plan_question& q, config::evaluation& e) {
+  const auto on_host = [](const config::device_cache& d) { return d.name == "host"; };
+  if (q.host && std::none_of(e.devices.begin(), e.devices.end(), on_host)) {
+    e.notes.push_back("host-memory is irrelevant: no layer is on the host");
+  }
+  if (q.where.attention_data_parallel && q.where.tensor_parallel == 1) {
+    e.notes.push_back("attention-data-parallel is irrelevant: there is one tensor-parallel rank");
+  }
+}
+
 /// An engine may take numbers as mere proportions (llama.cpp); what it makes of them must be what was asked for.
 inline void check_stages(const config::evaluation& e, const plan_question& q) {
   if (q.where.stage_layers.empty() || q.where.host_layers > 0 || e.stage_of_layer.empty()) return;
@@ -511,6 +522,7 @@ inline void check_stages(const config::evaluation& e, const plan_question& q) {
   r.budget = std::move(now.budget);
   detail::check_stages(r.answer, q);
   detail::note_length(located.config, q.work, r.answer);
+  detail::note_irrelevant(q, r.answer);
   r.source = located.config.file;
   r.revision = located.revision;
   r.work = q.work;

@@ -1,4 +1,4 @@
-// The layers of a GGUF model as plain cache layers, for an answer without an engine.
+// The layers of a model as llama.cpp caches them, as plain cache layers, for an answer without an engine.
 #pragma once
 
 #include <kvbudget/config/llama_cpp.hpp>
@@ -34,9 +34,9 @@ namespace detail {
 /// context. Throws config_error, also where the engine would not load the file.
 [[nodiscard]] inline transformers::cached_model read_cached_model(const config::document& d, storage_type k,
                                                                   storage_type v) {
-  const hparams h = load_hparams(read_gguf_metadata(d));
+  const hparams h = read_model(d);
   const settings s;
-  if (h.refused) throw config_error({d.file, "", ""}, describe(h.refused, h, s), "metadata that llama.cpp loads");
+  if (h.refused) throw config_error({d.file, "", ""}, describe(h.refused, h, s), "a model that llama.cpp loads");
   transformers::cached_model m;
   m.model_type = h.architecture->name;
   m.attention = detail::attention_of(h);
