@@ -27,6 +27,8 @@ using json = nlohmann::json;
 struct document {
   json root;
   std::string file;
+  /// Of the metadata of a GGUF file the types that JSON does not show ("u64", "[u8]" …), by key; otherwise null.
+  json value_types = nullptr;
 };
 
 /// The largest number that any field of a config may hold.
