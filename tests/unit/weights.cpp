@@ -49,6 +49,11 @@ std::string path_error(const std::string& path) {
 }
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
+/// A key with a value of any type.
+std::string gguf_text_pair(const char* key, std::uint32_t type, const std::string& value) {
+  return testing::gguf_text(key) + little_endian(type) + value;
+}
+
 json tensor(const char* dtype, const json& shape, std::uint64_t begin, std::uint64_t end) {
   return {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {begin, end}}};
 }
@@ -318,6 +323,8 @@ TEST_CASE("GGUF: tensors, padding, alignment") {
   const json aligned = {{"general.alignment", 64}};
   CHECK(gguf(gguf_file(aligned, {{"a", {1}, 24, 0}, {"b", {1}, 24, 64}}, 65, 64)).tensors.size() == 2);
   CHECK(contains(gguf_error(gguf_file(aligned, {{"a", {1}, 24, 0}, {"b", {1}, 24, 32}}, 65, 64)), "model.gguf: b: 32: its data overlap or leave a hole: offset 64"));
+  const std::string wide = gguf_text_pair("general.alignment", 10, little_endian(std::uint64_t{64}));
+  CHECK(contains(gguf_error(testing::gguf_header_of(0, 1) + wide), "general.alignment: 64: of type u64: of type u32"));
   for (const json& bad : {json(0), json(48), json(-32), json("32"), json(true)}) {
     CHECK(contains(gguf_error(gguf_file({{"general.alignment", bad}}, {}, 0)), "general.alignment"));
   }
@@ -383,8 +390,13 @@ TEST_CASE("GGUF: what is refused, with the place") {
   CHECK(contains(infos({{"t", {1, 1, 1, 1, 1}, 0, 0}}), "model.gguf: t: 5: too many dimensions: at most 4"));
   CHECK(contains(infos({{"t", {1ULL << 40U, 1ULL << 40U}, 0, 0}}), "the product of its dimensions overflows"));
   CHECK(contains(infos({{"t", {1ULL << 62U}, 0, 0}}), "the product of its dimensions overflows"));
-  CHECK(contains(infos({{"t", {~0ULL}, 24, 0}}), "the sum of the tensors overflows"));
-  CHECK(contains(infos({{"t", {1ULL << 63U}, 24, 0}, {"u", {1ULL << 63U}, 24, 1ULL << 63U}}), "the sum of the tensors overflows"));
+  CHECK(contains(infos({{"t", {~0ULL}, 24, 0}}), "t: 18446744073709551615: a negative dimension"));
+  CHECK(contains(infos({{"t", {1ULL << 62U, 2, 2}, 24, 0}}), "the product of its dimensions overflows"));
+  CHECK(contains(infos({{"t", {1ULL << 62U}, 24, 0}, {"u", {1ULL << 62U}, 24, 1ULL << 62U}, {"v", {1ULL << 62U}, 24, 1ULL << 63U},
+                        {"w", {1ULL << 62U}, 24, 3ULL << 62U}}), "the sum of the tensors overflows"));
+  CHECK(infos({{std::string(63, 'x'), {8}, 0, 0}}) == "accepted");
+  CHECK(contains(infos({{std::string(64, 'x'), {8}, 0, 0}}), "64: the name of a tensor: too long: at most 63 bytes"));
+  CHECK(contains(infos({{"t", {8}, 0, 0}, {"u", {8}, 0, 32}, {"t", {8}, 0, 64}}), "model.gguf: t: declared twice"));
   CHECK(contains(infos({{"t", {8}, 0, 0}, {"u", {8}, 0, 0}}), "model.gguf: u: 0: its data overlap or leave a hole: offset 32"));
   CHECK(contains(infos({{"t", {8}, 0, 32}}), "model.gguf: t: 32: its data overlap or leave a hole: offset 0"));
   CHECK(contains(gguf_error(gguf_header_of(1, 0) + gguf_text("t") + std::string(15, '\0')), "the offset of a tensor: longer than what is left"));

@@ -256,7 +256,7 @@ class gguf_parser {
                   "whole blocks of " + std::to_string(type->block_elements));
     }
     const checked_count bytes = type->bytes_of(elements);
-    if (!bytes.valid()) fail_tensor(t.name, "the product of its dimensions overflows", "less than 2^64 bytes");
+    if (!bytes.valid() || !elements.fits(~std::uint64_t{0} >> 1U)) fail_tensor(t.name, "the product of its dimensions overflows", "less than 2^64 bytes");
     const auto offset = in_.number<std::uint64_t>("the offset of a tensor");
     if (offset != expected_offset.value()) {
       fail_tensor(t.name, "its data overlap or leave a hole", "offset " + std::to_string(expected_offset.value()),

@@ -256,7 +256,7 @@ class context_curve {
   constexpr context_curve(const hparams& h, const settings& s)
       : hparams_(&h), settings_(&s), memory_(detail::memory_of(h, s)) {
     settings at_one = s;
-    at_one.n_ctx = 1;
+    at_one.n_ctx = s.n_seq_max > 0 ? s.n_seq_max : 1;  // a batch has an output for each sequence, see refusal_of
     const context_plan smallest = plan(h, at_one);
     refused_ = smallest.refused;
     cpu_ = smallest.cpu;
