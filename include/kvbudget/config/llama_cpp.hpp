@@ -461,6 +461,7 @@ namespace detail {
 
 [[nodiscard]] inline std::string attention_of(const hparams& h) {
   if (h.architecture->memory == memory_kind::none) return "none";
+  if (h.n_layer_all == 0) return "unknown";  // the file is not loaded
   bool recurrent = false;
   bool attention = false;
   std::uint32_t most = 0;
@@ -577,8 +578,9 @@ inline void note_defaults(config::evaluation& e, const config::json& options, co
 
 /// Published files of multi-query models leave the number of KV heads out.
 inline void note_falcon(config::evaluation& e, const hf_source& source, const hparams& h) {
-  if (h.architecture->name != "falcon" || !source.has_class() || source.count({"num_kv_heads"}) ||
-      source.count({"n_head_kv"}) || !source.boolean("multi_query").value_or(true) || h.n_head < 2) {
+  const auto several = source.peek("multi_query");
+  if (h.architecture->name != "falcon" || !source.has_class() || source.peek("num_kv_heads") ||
+      source.peek("n_head_kv") || (several && several->value() == false) || h.n_head < 2) {
     return;
   }
   e.notes.push_back("one KV head, as in all published GGUF files of multi-query models; the converter of this version "
@@ -604,7 +606,7 @@ inline void note_idle_options(config::evaluation& e, const config::json& options
                               const context_plan& p) {
   const config::json named = by_own_names(options);
   for (const auto& [option, value] : named.items()) {
-    if (value.is_null() || option == "version" || option == "defaults") continue;
+    if (value.is_null() || option == "version" || option == "defaults" || option == "n_ctx") continue;
     config::json rest = named;
     rest.erase(option);
     const settings without = read_settings(rest);

@@ -80,6 +80,7 @@ class gguf_parser {
     read_alignment();
     checked_count offset = 0U;
     checked_count end = 0U;
+    header_.tensors.reserve(static_cast<std::size_t>(tensors));
     for (std::uint64_t i = 0; i < tensors; ++i) {
       header_.tensors.push_back(read_tensor(offset));
       end = offset + header_.tensors.back().bytes;

@@ -35,15 +35,15 @@ class conversion {
  private:
   /// What the classes that read these fields refuse, and the converter would write as it stands.
   void check_fields() const {
-    if (const auto window = c_.field({"sliding_window"}); window && window->value().is_number()) {
+    if (const auto window = c_.peek("sliding_window"); window && window->value().is_number()) {
       if (window->value() < 0) window->fail("negative", "a number of positions");
     }
     for (const std::string_view key : {"num_key_value_heads", "n_kv_heads", "num_kv_heads", "n_head_kv"}) {
-      const auto heads = c_.field({key});
+      const auto heads = c_.peek(key);
       if (heads && heads->value() == 0) heads->fail("out of range", "at least 1");
     }
-    const auto types = c_.array("layer_types");
-    if (!types || types->value().empty()) return;
+    const auto types = c_.peek("layer_types");
+    if (!types || !types->value().is_array() || types->value().empty()) return;
     const std::size_t n = types->value().size();
     if (n != m_.block_count) {
       types->fail(std::to_string(n) + " entries for " + std::to_string(m_.block_count) + " layers",
