@@ -2,7 +2,10 @@
 #include "support/catch.hpp"
 #include "support/weight_files.hpp"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include <kvbudget/weights.hpp>
@@ -431,6 +434,60 @@ TEST_CASE("GGUF: split models") {
   CHECK(contains(path_error(folder.write("other.gguf", part(0, 2, "a"))), "under another name: a name that ends in -00001-of-00002.gguf"));
   CHECK(contains(path_error(folder.write("big.gguf", part(0, 65'536, "a"))), "/split.count: 65536: out of range"));
   CHECK(read_weights(folder.write("single.gguf", part(0, 1, "a"))).total_bytes == 32);
+}
+
+TEST_CASE("an index whose shards are not there gives its total") {
+  const temporary_folder folder;
+  const json index = {{"metadata", {{"total_size", 16'060'522'496}}}, {"weight_map", {{"a", "x.safetensors"}, {"b", "y.safetensors"}}}};
+  const std::string path = folder.write("model.safetensors.index.json", index.dump());
+  CHECK(total_of_index_alone(path) == 16'060'522'496U);
+  CHECK(total_of_index_alone(folder.path()) == 16'060'522'496U);
+  CHECK(!total_of_index_alone(folder / "nothing.json"));
+  folder.write("x.safetensors", "");
+  CHECK(!total_of_index_alone(path));  // a download that is not complete
+  CHECK(contains(path_error(path), "x.safetensors"));
+  const std::string silent = folder.write("z.safetensors.index.json", R"({"weight_map": {"a": "q.safetensors"}})");
+  CHECK(!total_of_index_alone(silent));
+}
+
+TEST_CASE("only regular files are opened") {
+  const temporary_folder folder;
+  REQUIRE(::mkfifo((folder / "model.safetensors").c_str(), 0600) == 0);
+  CHECK(contains(path_error(folder.path()), "model.safetensors: no regular file"));
+  CHECK(contains(path_error(folder / "model.safetensors"), "no regular file"));
+  const temporary_folder loop;
+  std::filesystem::create_symlink("b.gguf", loop / "a.gguf");
+  std::filesystem::create_symlink("a.gguf", loop / "b.gguf");
+  CHECK(contains(path_error(loop / "a.gguf"), "cannot be read"));
+  CHECK(contains(path_error(loop.path()), "several GGUF models"));
+  std::filesystem::remove(loop / "b.gguf");
+  CHECK(contains(path_error(loop.path()), "cannot be read"));
+  CHECK(contains(path_error(std::string(5000, 'x')), "cannot be read"));
+}
+
+TEST_CASE("safetensors: tensors in any order, and what nobody reads") {
+  const std::string header = R"({"c": {"data_offsets": [5, 6], "shape": [1], "dtype": "U8"}, "__metadata__": {"x": "y", "z": [{"q": [1]}]},
+    "a": {"dtype": "U8", "more": {"shape": 1, "list": [[1], {"dtype": "?"}]}, "shape": [3], "data_offsets": [0, 3]},
+    "e": {"dtype": "U8", "shape": [0], "data_offsets": [3, 3]}, "b": {"dtype": "U8", "shape": [2], "data_offsets": [3, 5]}})";
+  const auto tensors = safetensors(safetensors_file(header, 6));
+  REQUIRE(tensors.size() == 4);
+  CHECK(tensors[0].name == "a");
+  CHECK(tensors[1].name == "e");
+  CHECK(tensors[2].name == "b");
+  CHECK(tensors[3].name == "c");
+  CHECK(tensors[3].bytes == 1);
+  const auto shape = [](const std::string& dimensions) {
+    return error_of([&] { (void)safetensors(safetensors_file(R"({"a":{"dtype":"U8","data_offsets":[0,1],"shape":)" + dimensions + "}}", 1)); });
+  };
+  CHECK(shape("[1]") == "accepted");
+  CHECK(contains(shape("[[1]]"), "/a/shape/0: an array: not a number"));
+  CHECK(contains(shape("[{}]"), "/a/shape/0: an object: not a number"));
+  CHECK(contains(shape("[true]"), "/a/shape/0: true: not a number"));
+  CHECK(contains(shape("{}"), "/a/shape: an object: not an array"));
+  std::string ones = "1";
+  for (int i = 1; i < 64; ++i) ones += ",1";
+  CHECK(shape("[" + ones + "]") == "accepted");
+  CHECK(contains(shape("[" + ones + ",1]"), "/a/shape: too many dimensions: at most 64"));
 }
 
 TEST_CASE("what is no file of weights") {

@@ -179,7 +179,7 @@ inline constexpr const char* default_defaults = "server";
     s.tensor_split[i] = value.get<float>();
   });
   each("device_memory", [&](std::size_t i, const config::json& value) {
-    if (!value.is_number_unsigned()) in.fail("device_memory", value, "unusable value", "numbers of bytes");
+    if (!value.is_number_integer() || value < 0) in.fail("device_memory", value, "unusable value", "numbers of bytes");
     s.device_memory[i] = value.get<std::uint64_t>();
   });
   return s;
