@@ -24,8 +24,9 @@ json completed(json metadata) {
   const auto add = [&](std::string_view word) {
     const std::string_view key = bare_key(word);
     const std::string full = name + "." + std::string(key);
-    if (key == word || metadata.contains(full)) return false;
     const std::string_view type = type_of_key(key);
+    if (type == "f32" && metadata.contains(full)) metadata[full] = metadata[full].get<double>();
+    if (key == word || metadata.contains(full)) return false;
     if (key == "rope.dimension_sections") metadata[full] = {1, 1, 1, 1};
     else if (type.front() == '[') metadata[full] = json::array({1, 1, 1});
     else if (type == "bool") metadata[full] = true;
@@ -37,6 +38,8 @@ json completed(json metadata) {
   any_word(keys_of_loader(name), add);
   add("attention.layer_norm_rms_epsilon!");
   add("attention.q_lora_rank!");
+  add("feed_forward_length!");
+  if (!metadata.contains(name + ".expert_used_count") && metadata.contains(name + ".expert_count")) add("expert_used_count!");
   return metadata;
 }
 
@@ -98,7 +101,8 @@ void compare_case(const json& one, counted& n, std::size_t step) {
 document gguf(const json& metadata) { return document{metadata, "model.gguf"}; }
 
 const json tiny = {{"llama.attention.layer_norm_rms_epsilon", 0.5}, {"general.architecture", "llama"}, {"llama.block_count", 2},          {"llama.context_length", 4096},
-                   {"llama.embedding_length", 256},   {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2}};
+                   {"llama.embedding_length", 256},   {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2},
+                   {"llama.feed_forward_length", 512}};
 
 template <class Body>
 config_error refusal(const Body& body) {
@@ -186,7 +190,8 @@ TEST_CASE("a GGUF file without a key that its loader needs is refused by the key
     return refusal_of_file(testing::gguf_file(metadata, {}, 0));
   };
   CHECK(without(tiny, "llama.attention.head_count_kv").empty());
-  for (const char* key : {"llama.block_count", "llama.context_length", "llama.embedding_length", "llama.attention.layer_norm_rms_epsilon"}) {
+  for (const char* key : {"llama.block_count", "llama.context_length", "llama.embedding_length", "llama.attention.layer_norm_rms_epsilon",
+                          "llama.feed_forward_length"}) {
     CHECK(without(tiny, key) == "key not found in model: " + std::string(key));
   }
   CHECK(without(tiny, "llama.attention.head_count").find("llama.attention.head_count ") != std::string::npos);
@@ -207,6 +212,18 @@ TEST_CASE("a GGUF file without a key that its loader needs is refused by the key
     });
   }
   CHECK(keys > 250);
+  // Experts, as llama_model_base::load_hparams asserts them.
+  const auto with = [](std::initializer_list<std::pair<const char*, int>> more) {
+    json metadata = tiny;
+    for (const auto& [key, value] : more) metadata[key] = value;
+    return refusal_of_file(testing::gguf_file(metadata, {}, 0));
+  };
+  CHECK(with({{"llama.expert_count", 8}, {"llama.expert_used_count", 2}}).empty());
+  CHECK(with({{"llama.expert_count", 8}}).find("llama.expert_used_count is 0") != std::string::npos);
+  CHECK(with({{"llama.expert_used_count", 2}}).find("llama.expert_used_count is 2") != std::string::npos);
+  CHECK(with({{"llama.expert_count", 8}, {"llama.expert_used_count", 2}, {"llama.expert_group_count", 3}}).find("llama.expert_group_count is 3") !=
+        std::string::npos);
+  CHECK(with({{"llama.feed_forward_length", 0}}).find("llama.feed_forward_length is 0") != std::string::npos);
   // A part of the metadata, as a measured case has it, need not have what memory does not depend on.
   json part = tiny;
   part.erase("general.architecture");

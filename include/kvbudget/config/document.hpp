@@ -120,7 +120,8 @@ inline std::string read_limited(std::istream& stream) {
 /// Throws config_error.
 inline void check_document_size(const std::string& text, const std::string& file) {
   if (text.size() <= max_document_size) return;
-  throw config_error({file, "", ""}, "too long for a config", "at most " + std::to_string(max_document_size) + " bytes");
+  throw config_error({file, "", ""}, "too long for a config",
+                     "at most " + std::to_string(max_document_size) + " bytes");
 }
 
 /// Reads and parses a file. Throws config_error.

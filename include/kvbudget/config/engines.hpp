@@ -105,8 +105,8 @@ inline void check_llama_cpp_limit(const workload& w, std::uint64_t n_ctx, std::u
                     "at most " + std::to_string(room.value()));
 }
 
-/// llama.cpp divides n_ctx among n_seq_max sequences; K and V may differ. A workload within the n_ctx and n_seq_max that
-/// the user gives is answered for what the engine allocates for these; one beyond them is a usage error.
+/// llama.cpp divides n_ctx among n_seq_max sequences; K and V may differ. A workload within the n_ctx and n_seq_max
+/// that the user gives is answered for what the engine allocates for these; one beyond them is a usage error.
 inline void apply_to_llama_cpp(json& options, const std::optional<workload>& w, const cache_types& types) {
   options = llama_cpp::detail::by_own_names(options);
   if (types.k) put_option(options, "type_k", name_of(*types.k), "k-dtype");

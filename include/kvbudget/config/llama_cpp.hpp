@@ -120,8 +120,8 @@ namespace detail {
 inline constexpr const char* default_defaults = "server";
 
 /// Options under llama.cpp's own names, those of its command line included; null means not given. `defaults` chooses
-/// what holds otherwise: "server" (the initial value: llama-server), "command_line" or "c_api". `device_memory` lists the free bytes
-/// of the GPUs, by which layers are split when tensor_split does not say. Throws usage_error.
+/// what holds otherwise: "server" (the initial value: llama-server), "command_line" or "c_api". `device_memory` lists
+/// the free bytes of the GPUs, by which layers are split when tensor_split does not say. Throws usage_error.
 [[nodiscard]] inline settings read_settings(const config::json& options) {
   const config::json named = detail::by_own_names(options);
   const config::settings_reader in(
@@ -591,12 +591,14 @@ inline void note_falcon(config::evaluation& e, const hf_source& source, const hp
 [[nodiscard]] inline bool same_plan(const context_plan& a, const context_plan& b) {
   if (!(a.refused == b.refused) || a.caches.size() != b.caches.size()) return false;
   for (std::uint32_t d = 0; d <= max_devices; ++d) {
-    if (a.bytes_per_device[d] != b.bytes_per_device[d] || a.layers_per_device[d] != b.layers_per_device[d]) return false;
+    if (a.bytes_per_device[d] != b.bytes_per_device[d]) return false;
+    if (a.layers_per_device[d] != b.layers_per_device[d]) return false;
   }
   for (std::size_t i = 0; i < a.caches.size(); ++i) {
     const cache_plan& x = a.caches[i];
     const cache_plan& y = b.caches[i];
-    if (x.cells != y.cells || x.n_stream != y.n_stream || x.k_bytes != y.k_bytes || x.v_bytes != y.v_bytes) return false;
+    if (x.cells != y.cells || x.n_stream != y.n_stream) return false;
+    if (x.k_bytes != y.k_bytes || x.v_bytes != y.v_bytes) return false;
   }
   return a.total_bytes == b.total_bytes && a.cpu == b.cpu;
 }

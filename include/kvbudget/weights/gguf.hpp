@@ -257,7 +257,9 @@ class gguf_parser {
                   "whole blocks of " + std::to_string(type->block_elements));
     }
     const checked_count bytes = type->bytes_of(elements);
-    if (!bytes.valid() || !elements.fits(~std::uint64_t{0} >> 1U)) fail_tensor(t.name, "the product of its dimensions overflows", "less than 2^64 bytes");
+    if (!bytes.valid() || !elements.fits(~std::uint64_t{0} >> 1U)) {
+      fail_tensor(t.name, "the product of its dimensions overflows", "less than 2^63 elements and 2^64 bytes");
+    }
     const auto offset = in_.number<std::uint64_t>("the offset of a tensor");
     if (offset != expected_offset.value()) {
       fail_tensor(t.name, "its data overlap or leave a hole", "offset " + std::to_string(expected_offset.value()),
@@ -281,8 +283,9 @@ class gguf_parser {
 
 /// The header of one file; `file` names it in errors. Tensor data need not be there: the caller compares data_end.
 /// Throws config_error: truncated, another version or byte order, a count, a string or a list longer than the file, a
-/// list of lists, a repeated key or tensor, a tensor's name of 64 bytes or more, an unknown type, a row of no whole blocks, an offset that is not where llama.cpp
-/// wants it (each tensor directly after the one before, aligned), a header of more than 256 MiB.
+/// list of lists, a repeated key or tensor, a tensor's name of 64 bytes or more, an unknown type, a row of no whole
+/// blocks, an offset that is not where llama.cpp wants it (each tensor directly after the one before, aligned), a header
+/// of more than 256 MiB.
 [[nodiscard]] inline gguf_header read_gguf_header(std::istream& stream, std::uint64_t size, const std::string& file) {
   return detail::gguf_parser(stream, size, file).read();
 }

@@ -87,8 +87,8 @@ class safetensors_header : public nlohmann::json_sax<config::json> {
     }
     if (!config::json::sax_parse(text, this)) {
       const bool finite = text.find("NaN") == text.npos && text.find("Infinity") == text.npos;
-      throw config_error({file_, "", ""}, "not valid JSON (" + (finite ? problem_ : "a number that is not finite") + ")",
-                         "a JSON object");
+      const std::string problem = finite ? problem_ : "a number that is not finite";
+      throw config_error({file_, "", ""}, "not valid JSON (" + problem + ")", "a JSON object");
     }
   }
   /// In the order of their data, which they cover without a hole up to the end; `data_begin` is its place in the file.

@@ -1,6 +1,7 @@
 // GGUF metadata as a JSON object ("llama.block_count": 32 …) to the keys that matter for memory.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -106,6 +107,8 @@ class loader_checks {
       if (!lite) require("attention.q_lora_rank");
     }
     if (!refused_) check_rotation();
+    if (!refused_ && whole()) check_experts();
+    if (!refused_ && whole()) check_feed_forward();
     return refused_;
   }
 
@@ -115,9 +118,11 @@ class loader_checks {
     return at == document_.root.end() || at->is_null() ? nullptr : &*at;
   }
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
+  /// What a program puts into a document is a signed number, also when it is not negative.
+  [[nodiscard]] static bool is_count(const config::json& value) { return value.is_number_integer() && value >= 0; }
   [[nodiscard]] std::uint64_t number(std::string_view key, std::uint64_t otherwise = 0) const {
     const config::json* const value = find(key);
-    return value != nullptr && value->is_number_unsigned() ? value->get<std::uint64_t>() : otherwise;
+    return value != nullptr && is_count(*value) ? value->get<std::uint64_t>() : otherwise;
   }
 
   /// The metadata of a whole file say the architecture; the keys of a part need not be all.
@@ -188,7 +193,7 @@ class loader_checks {
       whole_heads = whole_heads || name == architecture_;
     }
     const config::json* const list = find("attention.head_count");
-    const std::uint64_t heads = list != nullptr && list->is_array() && !list->empty() && (*list)[0].is_number_unsigned()
+    const std::uint64_t heads = list != nullptr && list->is_array() && !list->empty() && is_count((*list)[0])
                                     ? (*list)[0].get<std::uint64_t>()
                                     : number("attention.head_count");
     if (!whole_heads || heads == 0 || !has("rope.dimension_count")) return;
@@ -197,6 +202,53 @@ class loader_checks {
     if (rotated != key_length) {
       refused_ = {refusal_reason::unusable_value, 0, static_cast<std::uint32_t>(rotated), "rope.dimension_count"};
     }
+  }
+
+  /// The largest of a number or of a list of them.
+  [[nodiscard]] std::uint64_t largest(std::string_view key) const {
+    const config::json* const value = find(key);
+    if (value == nullptr || !value->is_array()) return number(key);
+    std::uint64_t most = 0;
+    for (const config::json& entry : *value) {
+      if (is_count(entry)) most = std::max(most, entry.get<std::uint64_t>());
+    }
+    return most;
+  }
+  [[nodiscard]] bool is_one_of(std::string_view names) const {
+    return any_word(names, [this](std::string_view name) { return name == architecture_; });
+  }
+  void refuse_value(std::string_view key, std::uint64_t value) {
+    const auto shown = static_cast<std::uint32_t>(std::min<std::uint64_t>(value, ~std::uint32_t{0}));
+    refused_ = {refusal_reason::unusable_value, 0, shown, key};
+  }
+
+  /// The assertions of llama_model_base::load_hparams on experts.
+  void check_experts() {
+    const std::uint64_t experts = number("expert_count");
+    const std::uint64_t used = largest("expert_used_count");
+    const std::uint64_t groups = number("expert_group_count");
+    const std::uint64_t groups_used = number("expert_group_used_count");
+    if (experts <= 1 && is_one_of("hunyuan_vl hunyuan-dense")) return;
+    if (experts > 1024) return refuse_value("expert_count", experts);  // LLAMA_MAX_EXPERTS
+    if (used > experts || (experts > 0 && used == 0)) return refuse_value("expert_used_count", used);
+    if (experts == 0 ? groups != 0 : groups >= experts) return refuse_value("expert_group_count", groups);
+    if (groups <= 1) return;
+    if (experts % groups != 0) return refuse_value("expert_group_count", groups);
+    if (groups_used == 0 || groups_used >= groups) refuse_value("expert_group_used_count", groups_used);
+  }
+
+  /// A feed-forward network of width 0 has tensors without elements, where the loader creates one.
+  void check_feed_forward() {
+    if (largest("feed_forward_length") > 0) return;
+    const bool dense_ones =
+        is_one_of("afmoe deepseek deepseek2 ernie4_5-moe glm5-next hy_v4 kimi-k3 kimi-linear laguna");
+    const bool needed = number("expert_count") == 0
+                            ? !is_one_of("deci mamba mamba2 nemotron_h nemotron_h_moe wavtokenizer-dec")
+                            : is_one_of("dbrx grok hunyuan-moe jamba minimax-01 minimax-m2 olmoe phimoe") ||
+                                  (dense_ones && number("leading_dense_block_count") > 0);
+    if (!needed) return;
+    if (has("feed_forward_length")) refuse_value("feed_forward_length", 0);
+    else refused_ = {refusal_reason::missing_key, 0, 0, "feed_forward_length"};
   }
 
   const config::document& document_;
@@ -220,7 +272,7 @@ class loader_checks {
   const detail::gguf_keys k(root, *name);
   if (m.refused) {
     const config::json* const blocks = root.find(*name + ".block_count");
-    if (blocks != nullptr && blocks->is_number_unsigned() && *blocks <= 65'536) m.block_count = *blocks;
+    if (blocks != nullptr && blocks->is_number_integer() && *blocks >= 0 && *blocks <= 65'536) m.block_count = *blocks;
     return m;
   }
   const auto blocks = k.count("block_count", 65'536);

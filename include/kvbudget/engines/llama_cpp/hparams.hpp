@@ -404,7 +404,10 @@ constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
     case state_rule::lightning: return;
     case state_rule::short_conv: return m.shortconv_l_cache == 0 ? refuse("shortconv.l_cache") : void();
     case state_rule::wkv: return m.wkv_head_size == 0 ? refuse("wkv.head_size") : void();
-    case state_rule::kda: return m.kda_head_dim == 0 ? refuse("kda.head_dim") : void();
+    case state_rule::kda:
+      if (m.kda_head_dim == 0) return refuse("kda.head_dim");
+      if (m.ssm_conv_kernel == 0) return refuse("ssm.conv_kernel");
+      return;
     case state_rule::mamba:
     case state_rule::mamba_groups:
       if (m.ssm_conv_kernel == 0) return refuse("ssm.conv_kernel");
