@@ -223,6 +223,7 @@ TEST_CASE("a GGUF file without a key that its loader needs is refused by the key
   CHECK(with({{"llama.expert_used_count", 2}}).find("llama.expert_used_count is 2") != std::string::npos);
   CHECK(with({{"llama.expert_count", 8}, {"llama.expert_used_count", 2}, {"llama.expert_group_count", 3}}).find("llama.expert_group_count is 3") !=
         std::string::npos);
+  CHECK(with({{"llama.embedding_length", 0}}).find("llama.embedding_length is 0") != std::string::npos);
   CHECK(with({{"llama.feed_forward_length", 0}}).find("llama.feed_forward_length is 0") != std::string::npos);
   // A part of the metadata, as a measured case has it, need not have what memory does not depend on.
   json part = tiny;

@@ -494,8 +494,8 @@ TEST_CASE("llama.cpp: sizes of 0 are refused by their keys") {
   const auto key = [](const metadata& m) { return std::string(load_hparams(m).refused.key); };
   metadata m = model("llama", 2, 4, 2, 64);
   CHECK(key(m).empty());
-  m.embedding_length = 0;
-  CHECK(key(m) == "embedding_length");
+  m.embedding_length = 0;  // from which the size of a head is taken
+  CHECK(key(m) == "attention.key_length");
   m = model("llama", 2, 0, 2, 64);
   m.embedding_length = 256;
   CHECK(key(m) == "attention.head_count");
@@ -517,6 +517,9 @@ TEST_CASE("llama.cpp: sizes of 0 are refused by their keys") {
   CHECK(key(m) == "wkv.head_size");
   m.architecture = find_architecture("lfm2");
   CHECK(key(m) == "shortconv.l_cache");
+  m.shortconv_l_cache = 3;
+  m.embedding_length = 0;
+  CHECK(key(m) == "embedding_length");
   m.architecture = find_architecture("kimi-linear");
   CHECK(key(m) == "kda.head_dim");
   m = model("nanbeige", 2, 4, 2, 64);

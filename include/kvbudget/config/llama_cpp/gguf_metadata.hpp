@@ -107,6 +107,7 @@ class loader_checks {
       if (!lite) require("attention.q_lora_rank");
     }
     if (!refused_) check_rotation();
+    if (!refused_ && number("embedding_length") == 0) refuse_value("embedding_length", 0);
     if (!refused_ && whole()) check_experts();
     if (!refused_ && whole()) check_feed_forward();
     return refused_;

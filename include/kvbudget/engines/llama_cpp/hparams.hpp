@@ -383,7 +383,6 @@ constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
   const architecture& a = *h.architecture;
   if (h.refused) return;
   const auto refuse = [&h](std::string_view key) { h.refused = {refusal_reason::unusable_value, 0, 0, key}; };
-  if (h.n_embd == 0) return refuse("embedding_length");
   bool recurrent = false;
   bool attention = false;
   bool kv_heads = false;
@@ -399,6 +398,8 @@ constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
     if (h.n_embd_head_v_full == 0 && !h.is_mla) return refuse("attention.value_length");
   }
   if (!recurrent) return;
+  const bool wide = a.states == state_rule::short_conv || a.states == state_rule::wkv;
+  if (wide && h.n_embd == 0) return refuse("embedding_length");
   switch (a.states) {
     case state_rule::none:
     case state_rule::lightning: return;
