@@ -216,6 +216,12 @@ std::uint64_t parameters_of(const std::string& text) {
   return static_cast<std::uint64_t>(number);
 }
 
+/// A path. A long list of sizes is none, whatever the system says of its length.
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 kvbudget::bytes rough_weights(const command& c) {
   if (c.weight_bits.empty()) fail_usage("--weight-bits", "", "missing", "the bits of a weight, beside --parameters");
   const auto bits = kvbudget::find_share(c.weight_bits);
@@ -235,9 +241,13 @@ void put_weights(const command& c, kvbudget::plan_question& q) {
   if (!c.parameters.empty()) {
     q.weight_sizes = {rough_weights(c)};
     q.weights = kvbudget::basis::estimated;
-  } else if (!c.weights.empty() && is_size(c.weights) && !std::filesystem::exists(c.weights)) {
+  } else if (!c.weights.empty() && is_size(c.weights) && !is_there(c.weights)) {
     q.weight_sizes = sizes_of(c.weights, "--weights");
     q.weights = kvbudget::basis::given;
+  } else if (const auto total = c.weights.empty() ? std::nullopt : kvbudget::total_of_index_alone(c.weights)) {
+    q.weight_sizes = {kvbudget::bytes(*total)};
+    q.weights = kvbudget::basis::given;
+    q.notes.push_back("the weights are the total that " + c.weights + " states: its shards are not there");
   } else if (!c.weights.empty()) {
     q.files = kvbudget::read_weights(c.weights);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -27,9 +28,14 @@ namespace detail {
   return builder.finish();
 }
 
-/// The shards that an index names, and nothing in them that it does not name.
-[[nodiscard]] inline model_weights read_safetensors_index(const std::string& path) {
-  const config::document index = with_file(path, [&](std::istream& stream, std::uint64_t size) {
+/// An index of shards: the document, and the names of the shards in order.
+struct shard_index {
+  config::document document;
+  std::vector<std::string> shards;
+};
+[[nodiscard]] inline shard_index read_shard_index(const std::string& path) {
+  shard_index index;
+  index.document = with_file(path, [&](std::istream& stream, std::uint64_t size) {
     byte_reader in(stream, size, path);
     if (size > max_safetensors_header) {
       in.fail(0, std::to_string(size), "too long for an index",
@@ -37,22 +43,28 @@ namespace detail {
     }
     return parse_without_repeated_keys(in.text(size, "the index"), path);
   });
-  const config::node root(index);
+  const config::node root(index.document);
   const auto map = root.object("weight_map");
   if (!map) root.fail_missing("weight_map", "an object that names the file of each tensor");
-  std::vector<std::string> names;
   for (const auto& [tensor, file] : map->value().items()) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (name.empty() || name == ".." || name.find_first_of(std::string_view("/\\\0", 3)) != name.npos) {
       map->fail(tensor, file, "no name of a file", "a file beside the index");
     }
-    names.push_back(name);
+    if (index.shards.empty() || index.shards.back() != name) index.shards.push_back(name);
   }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::sort(index.shards.begin(), index.shards.end());
+  index.shards.erase(std::unique(index.shards.begin(), index.shards.end()), index.shards.end());
+  return index;
+}
+
+/// The shards that an index names, and nothing in them that it does not name.
+[[nodiscard]] inline model_weights read_safetensors_index(const std::string& path) {
+  const shard_index index = read_shard_index(path);
+  const auto map = config::node(index.document).object("weight_map");
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   weights_builder builder;
-  for (const std::string& name : names) {
+  for (const std::string& name : index.shards) {
     const std::string shard = (folder / name).string();
     builder.add(shard, read_safetensors_file(shard));
   }
@@ -99,31 +111,6 @@ namespace detail {
     });
   }
   return builder.finish();
-}
-
-[[nodiscard]] inline bool ends_with(std::string_view text, std::string_view end) noexcept {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-/// NAME-00002-of-00003.EXTENSION: the number of the part and of the parts; zeros when the name has another form.
-struct part_number {
-  std::uint64_t part = 0;
-  std::uint64_t parts = 0;
-};
-[[nodiscard]] inline part_number part_of(std::string_view name, std::string_view extension) {
-  constexpr std::size_t digits = 5;
-  if (!ends_with(name, extension)) return {};
-  name.remove_suffix(extension.size());
-  if (name.size() < 2 * digits + 5 || name.substr(name.size() - digits - 4, 4) != "-of-") return {};
-  const auto number = [](std::string_view text) {
-    std::uint64_t value = 0;
-    for (const char c : text) {
-      if (c < '0' || c > '9') return std::uint64_t{0};
-      value = value * 10 + static_cast<std::uint64_t>(c - '0');
-    }
-    return value;
-  };
-  return {number(name.substr(name.size() - 2 * digits - 4, digits)), number(name.substr(name.size() - digits))};
 }
 
 /// A folder as vLLM and transformers read it: model.safetensors.index.json, else model.safetensors, else the only other
@@ -202,6 +189,25 @@ struct part_number {
                                                                        : detail::read_safetensors_files({path});
   if (weights.tensors.empty()) throw config_error({path, "", ""}, "no tensors", "the weights of a model");
   return weights;
+}
+
+/// The total that an index states (metadata.total_size), where none of its shards is there: `path` is the index, or a
+/// folder with the usual one. Nothing in any other case. Throws config_error for an index that cannot be read.
+[[nodiscard]] inline std::optional<std::uint64_t> total_of_index_alone(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::path index(path);
+  if (std::filesystem::is_directory(index, ignored)) index /= "model.safetensors.index.json";
+  if (!detail::ends_with(index.string(), ".index.json") || !std::filesystem::is_regular_file(index, ignored)) {
+    return std::nullopt;
+  }
+  const detail::shard_index found = detail::read_shard_index(index.string());
+  for (const std::string& shard : found.shards) {
+    if (std::filesystem::exists(std::filesystem::symlink_status(index.parent_path() / shard, ignored))) {
+      return std::nullopt;
+    }
+  }
+  const auto metadata = config::node(found.document).object("metadata");
+  return metadata ? metadata->count("total_size", 1, ~std::uint64_t{0} >> 1U) : std::nullopt;
 }
 
 }  // namespace kvbudget

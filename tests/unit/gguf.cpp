@@ -17,11 +17,37 @@ using testing::temporary_folder;
 
 namespace {
 
+/// The keys that a loader must find, whatever they are for. Values of memory are the test's own.
+json completed(json metadata) {
+  using namespace llama_cpp::detail;
+  const std::string name = metadata["general.architecture"];
+  const auto add = [&](std::string_view word) {
+    const std::string_view key = bare_key(word);
+    const std::string full = name + "." + std::string(key);
+    const std::string_view type = type_of_key(key);
+    if (type == "f32" && metadata.contains(full)) metadata[full] = metadata[full].get<double>();
+    if (key == word || metadata.contains(full)) return false;
+    if (key == "rope.dimension_sections") metadata[full] = {1, 1, 1, 1};
+    else if (type.front() == '[') metadata[full] = json::array({1, 1, 1});
+    else if (type == "bool") metadata[full] = true;
+    else if (type.substr(0, 3) == "f32") metadata[full] = 0.5;
+    else metadata[full] = 1;
+    return false;
+  };
+  any_word(keys_of_all_loaders, add);
+  any_word(keys_of_loader(name), add);
+  add("attention.layer_norm_rms_epsilon!");
+  add("attention.q_lora_rank!");
+  add("feed_forward_length!");
+  if (!metadata.contains(name + ".expert_used_count") && metadata.contains(name + ".expert_count")) add("expert_used_count!");
+  return metadata;
+}
+
 /// The metadata of a case as a converter writes them: the architecture is named.
 json with_architecture(json gguf) {
   const document d{gguf, ""};
   gguf["general.architecture"] = *llama_cpp::gguf_architecture(config::node(d));
-  return gguf;
+  return completed(gguf);
 }
 
 document read_back(const json& metadata) {
@@ -74,8 +100,9 @@ void compare_case(const json& one, counted& n, std::size_t step) {
 
 document gguf(const json& metadata) { return document{metadata, "model.gguf"}; }
 
-const json tiny = {{"general.architecture", "llama"}, {"llama.block_count", 2},          {"llama.context_length", 4096},
-                   {"llama.embedding_length", 256},   {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2}};
+const json tiny = {{"llama.attention.layer_norm_rms_epsilon", 0.5}, {"general.architecture", "llama"}, {"llama.block_count", 2},          {"llama.context_length", 4096},
+                   {"llama.embedding_length", 256},   {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2},
+                   {"llama.feed_forward_length", 512}};
 
 template <class Body>
 config_error refusal(const Body& body) {
@@ -140,6 +167,159 @@ TEST_CASE("a list that was skipped is no missing key") {
   CHECK(e.value() == "\"a list of 2000 u32\"");
 }
 
+namespace {
+
+/// A file of `metadata` in which one key has a value of another type.
+std::string with_type(json metadata, const std::string& key, std::uint32_t type, const std::string& value) {
+  metadata.erase(key);
+  std::string file = testing::gguf_header_of(0, metadata.size() + 1);
+  for (const auto& entry : metadata.items()) file += testing::gguf_text(entry.key()) + testing::gguf_value(entry.value());
+  return file + testing::gguf_text(key) + testing::little_endian(type) + value;
+}
+
+std::string refusal_of_file(const std::string& file, const json& settings = {{"n_ctx", 256}}) {
+  std::istringstream stream(file);
+  return llama_cpp::evaluate(config::read_gguf_document(stream, file.size(), "m"), settings).refusal;
+}
+
+}  // namespace
+
+TEST_CASE("a GGUF file without a key that its loader needs is refused by the key's name") {
+  const auto without = [](json metadata, const char* key) {
+    metadata.erase(key);
+    return refusal_of_file(testing::gguf_file(metadata, {}, 0));
+  };
+  CHECK(without(tiny, "llama.attention.head_count_kv").empty());
+  for (const char* key : {"llama.block_count", "llama.context_length", "llama.embedding_length", "llama.attention.layer_norm_rms_epsilon",
+                          "llama.feed_forward_length"}) {
+    CHECK(without(tiny, key) == "key not found in model: " + std::string(key));
+  }
+  CHECK(without(tiny, "llama.attention.head_count").find("llama.attention.head_count ") != std::string::npos);
+  // What each of the other loaders needs beside that.
+  std::size_t keys = 0;
+  for (const llama_cpp::architecture& a : llama_cpp::detail::architectures) {
+    const std::string name(a.name);
+    json metadata = completed({{"general.architecture", name}});
+    llama_cpp::detail::any_word(llama_cpp::detail::keys_of_loader(name), [&](std::string_view word) {
+      const std::string_view bare = llama_cpp::detail::bare_key(word);
+      const std::string key = name + "." + std::string(bare);
+      if (bare == word) return false;
+      ++keys;
+      json one_less = metadata;
+      one_less.erase(key);
+      CHECK(refusal_of_file(testing::gguf_file(one_less, {}, 0)) == "key not found in model: " + key);
+      return false;
+    });
+  }
+  CHECK(keys > 250);
+  // Experts, as llama_model_base::load_hparams asserts them.
+  const auto with = [](std::initializer_list<std::pair<const char*, int>> more) {
+    json metadata = tiny;
+    for (const auto& [key, value] : more) metadata[key] = value;
+    return refusal_of_file(testing::gguf_file(metadata, {}, 0));
+  };
+  CHECK(with({{"llama.expert_count", 8}, {"llama.expert_used_count", 2}}).empty());
+  CHECK(with({{"llama.expert_count", 8}}).find("llama.expert_used_count is 0") != std::string::npos);
+  CHECK(with({{"llama.expert_used_count", 2}}).find("llama.expert_used_count is 2") != std::string::npos);
+  CHECK(with({{"llama.expert_count", 8}, {"llama.expert_used_count", 2}, {"llama.expert_group_count", 3}}).find("llama.expert_group_count is 3") !=
+        std::string::npos);
+  CHECK(with({{"llama.embedding_length", 0}}).find("llama.embedding_length is 0") != std::string::npos);
+  CHECK(with({{"llama.feed_forward_length", 0}}).find("llama.feed_forward_length is 0") != std::string::npos);
+  // A part of the metadata, as a measured case has it, need not have what memory does not depend on.
+  json part = tiny;
+  part.erase("general.architecture");
+  part.erase("llama.attention.layer_norm_rms_epsilon");
+  CHECK(llama_cpp::evaluate(gguf(part), {{"n_ctx", 256}}).refusal.empty());
+  part.erase("llama.context_length");
+  CHECK(llama_cpp::evaluate(gguf(part), {{"n_ctx", 256}}).refusal == "key not found in model: llama.context_length");
+  // Conditions in the loaders: lite DeepSeek models have no q_lora_rank, PLE keys come together.
+  json deepseek = completed({{"general.architecture", "deepseek2"}, {"deepseek2.block_count", 27}, {"deepseek2.attention.head_count", 4}});
+  deepseek.erase("deepseek2.attention.q_lora_rank");
+  CHECK(refusal_of_file(testing::gguf_file(deepseek, {}, 0)).find("key not found") == std::string::npos);
+  deepseek["deepseek2.block_count"] = 28;
+  CHECK(refusal_of_file(testing::gguf_file(deepseek, {}, 0)) == "key not found in model: deepseek2.attention.q_lora_rank");
+}
+
+TEST_CASE("a GGUF value of another type than its loader reads is refused") {
+  using testing::little_endian;
+  const auto refused = [](const char* key, std::uint32_t type, const std::string& value) {
+    return refusal_of_file(with_type(tiny, key, type, value));
+  };
+  for (const char* key : {"llama.block_count", "llama.attention.head_count_kv", "llama.context_length", "llama.feed_forward_length"}) {
+    CAPTURE(key);
+    const std::string prefix = "key " + std::string(key) + " has wrong type ";
+    CHECK(refused(key, 10, little_endian(std::uint64_t{2})) == prefix + "u64 but expected type u32");
+    CHECK(refused(key, 5, little_endian(std::uint32_t{2})) == prefix + "i32 but expected type u32");
+    CHECK(refused(key, 2, little_endian(std::uint16_t{2})) == prefix + "u16 but expected type u32");
+    CHECK(refused(key, 6, std::string(4, '\0')) == prefix + "f32 but expected type u32");
+    CHECK(refused(key, 8, testing::gguf_text("2")) == prefix + "str but expected type u32");
+  }
+  CHECK(refused("llama.attention.layer_norm_rms_epsilon", 12, std::string(8, '\0')) ==
+        "key llama.attention.layer_norm_rms_epsilon has wrong type f64 but expected type f32");
+  const auto list = [](std::uint32_t type, const std::string& entry) {
+    return little_endian(type) + little_endian(std::uint64_t{2}) + entry + entry;
+  };
+  const char* const heads = "llama.attention.head_count_kv";
+  CHECK(refused(heads, 9, list(4, little_endian(std::uint32_t{2}))).empty());
+  CHECK(refused(heads, 9, list(5, little_endian(std::uint32_t{2}))).empty());
+  CHECK(refused(heads, 9, list(10, little_endian(std::uint64_t{2}))) == "key llama.attention.head_count_kv has wrong type [u64] but expected type u32");
+  CHECK(refused(heads, 9, list(2, little_endian(std::uint16_t{2}))) == "key llama.attention.head_count_kv has wrong type [u16] but expected type u32");
+  CHECK(refused("llama.block_count", 9, list(4, little_endian(std::uint32_t{2}))) == "key llama.block_count has wrong type arr but expected type u32");
+  // What nobody reads may be anything.
+  CHECK(refused("llama.attention.sliding_window", 10, little_endian(std::uint64_t{2})).empty());
+  CHECK(refused("llama.num_loops", 8, testing::gguf_text("x")).empty());
+  CHECK(refused("llama.rope.dimension_count", 4, little_endian(std::uint32_t{64})).empty());
+  CHECK(refused("llama.rope.dimension_count", 4, little_endian(std::uint32_t{32})).find("llama.rope.dimension_count is 32") != std::string::npos);
+}
+
+TEST_CASE("architectures without a loader say what they are") {
+  const auto error = [](const char* name) {
+    return refusal([&] { (void)llama_cpp::evaluate(gguf({{"general.architecture", name}, {std::string(name) + ".block_count", 2}}), json::object()); }).problem();
+  };
+  CHECK(error("gptj") == "llama.cpp has the name, and no loader for it");
+  CHECK(error("clip") == "a multimodal projector (mmproj), which has no KV cache of its own");
+  CHECK(error("none") == "unknown to llama.cpp");
+}
+
+TEST_CASE("of a GGUF file with very many keys only those that somebody reads are kept") {
+  json metadata = tiny;
+  std::string more;
+  const std::uint64_t many = 70'000;
+  for (std::uint64_t i = 0; i < many; ++i) more += testing::gguf_text("x." + std::to_string(i)) + testing::gguf_value(json(1));
+  std::string file = testing::gguf_header_of(0, metadata.size() + many);
+  file += testing::gguf_text("general.architecture") + testing::gguf_value(metadata["general.architecture"]) + more;
+  metadata.erase("general.architecture");
+  for (const auto& entry : metadata.items()) file += testing::gguf_text(entry.key()) + testing::gguf_value(entry.value());
+  std::istringstream stream(file);
+  const document d = config::read_gguf_document(stream, file.size(), "m");
+  CHECK(d.root.size() < 66'000);
+  CHECK(llama_cpp::evaluate(d, {{"n_ctx", 256}}).total_bytes == 256U * 1024);
+  // One of them twice, far apart.
+  std::string twice = testing::gguf_header_of(0, many + 1) + more + testing::gguf_text("x.7") + testing::gguf_value(json(1));
+  std::istringstream again(twice);
+  CHECK(refusal([&] { (void)config::read_gguf_document(again, twice.size(), "m"); }).pointer() == "x.7");
+}
+
+TEST_CASE("a folder with only a GGUF model") {
+  const temporary_folder folder;
+  CHECK(refusal([&] { (void)config::locate_config(folder.path()); }).problem() == "no config.json here");
+  folder.write("mmproj-f16.gguf", testing::gguf_file({{"general.architecture", "clip"}}, {}, 0));
+  const std::string path = folder.write("m-00001-of-00002.gguf", testing::gguf_file(tiny, {}, 0));
+  folder.write("m-00002-of-00002.gguf", testing::gguf_file(json::object(), {}, 0));
+  CHECK(config::locate_config(folder.path()).config.file == path);
+  folder.write("other.gguf", testing::gguf_file(tiny, {}, 0));
+  CHECK(refusal([&] { (void)config::locate_config(folder.path()); }).problem() == "several GGUF models");
+  folder.write("config.json", R"({"model_type": "llama"})");
+  CHECK(config::locate_config(folder.path()).config.root == json{{"model_type", "llama"}});
+}
+
+TEST_CASE("a config has a size limit") {
+  const temporary_folder folder;
+  const std::string path = folder.write("config.json", std::string(config::max_document_size + 1, ' '));
+  CHECK(refusal([&] { (void)config::locate_config(path); }).problem() == "too long for a config");
+  CHECK(refusal([&] { (void)config::read_document("/dev/zero"); }).problem() == "too long for a config");
+}
+
 TEST_CASE("deepseek4 has prediction layers only with their tensors") {
   const json metadata = {{"general.architecture", "deepseek4"}, {"deepseek4.block_count", 44}, {"deepseek4.nextn_predict_layers", 1}};
   const auto layers_of = [&](const char* tensor) {
@@ -185,7 +365,7 @@ TEST_CASE("only llama.cpp and no engine read GGUF metadata") {
 
 TEST_CASE("without an engine: positions of a GGUF model's layers") {
   const auto bytes_at = [](const json& metadata, std::uint64_t n, std::uint64_t sequences = 1) {
-    return config::evaluate_bare(gguf(metadata), f16, f16, config::workload{n, 0, sequences, {}}).total_bytes;
+    return config::evaluate_bare(gguf(completed(metadata)), f16, f16, config::workload{n, 0, sequences, {}}).total_bytes;
   };
   SECTION("full") {
     CHECK(bytes_at(tiny, 1000) == 1000U * 2 * 2 * 128 * 2);

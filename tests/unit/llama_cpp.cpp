@@ -1,6 +1,8 @@
 // llama.cpp: rules with exact numbers, refusals, options, log lines, the inverse against a plain search.
 #include "support/catch.hpp"
 
+#include <algorithm>
+
 #include <kvbudget/config/llama_cpp.hpp>
 
 using namespace kvbudget;
@@ -308,6 +310,7 @@ TEST_CASE("llama.cpp: the largest n_ctx, against a plain search") {
         s.n_seq_max = sequences;
         s.kv_unified = unified;
         s.devices = 2;
+        s.one_output_per_sequence = true;
         constexpr std::uint32_t top = 2600;
         std::vector<std::uint64_t> total(top + 1), second(top + 1);
         for (std::uint32_t n = 1; n <= top; ++n) {
@@ -334,10 +337,301 @@ TEST_CASE("llama.cpp: the largest n_ctx, against a plain search") {
   }
   // A model without a cache that grows takes every n_ctx the engine accepts.
   metadata mamba = model("mamba", 4, 0, 0, 0);
+  mamba.embedding_length = 32;
   mamba.ssm_conv_kernel = 4;
   mamba.ssm_inner_size = 64;
   mamba.ssm_state_size = 16;
   CHECK(llama_cpp::max_n_ctx(load_hparams(mamba), at(0), bytes(1U << 20U)).value == 4'294'967'040U);
+}
+
+namespace {
+
+/// Every key that changes a cache somewhere, at once.
+metadata with_every_key(const char* architecture) {
+  metadata m = model(architecture, 8, 4, 2, 64);
+  m.feed_forward_length = 0;
+  m.sliding_window_pattern = llama_cpp::per_layer::empty_list();
+  m.compress_ratios = m.indexer_types = m.recurrent_layers = llama_cpp::per_layer::empty_list();
+  m.head_count_kv = llama_cpp::per_layer::empty_list();
+  for (std::uint32_t il = 0; il < 8; ++il) {
+    m.sliding_window_pattern.push_back(il % 2);
+    m.compress_ratios.push_back(architecture == std::string("dflash") ? 0U : il % 2 == 0 ? 4U : 128U);
+    m.indexer_types.push_back(il % 4 < 2);
+    m.recurrent_layers.push_back(il % 2 == 0);
+    const bool by_heads = m.architecture->recurrent == llama_cpp::recurrent_rule::no_kv_heads ||
+                          m.architecture->recurrent == llama_cpp::recurrent_rule::no_kv_heads_no_ffn;
+    m.head_count_kv.push_back(il % 4 != 0 || !by_heads ? 2 : 0);
+  }
+  m.sliding_window = 300;
+  m.key_length_mla = m.value_length_mla = 96;
+  m.kv_lora_rank = 64;
+  m.leading_dense_block_count = 3;
+  m.full_attention_interval = 2;
+  m.ssm_conv_kernel = 4;
+  m.ssm_inner_size = 512;
+  m.ssm_state_size = 16;
+  m.ssm_group_count = 2;
+  m.kda_head_dim = 32;
+  m.shortconv_l_cache = 3;
+  m.wkv_head_size = 64;
+  m.indexer_key_length = 32;
+  m.indexer_top_k = 8;
+  m.indexer_kpool = 4;
+  m.hyper_connection_count = 2;
+  m.num_loops = 2;
+  m.ple_layer = 0;
+  m.ple_ngram_size = 3;
+  m.ple_conv_kernel = 4;
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("llama.cpp: a key that an architecture's loader does not read changes nothing") {
+  // The keys, what else they may be, and who reads them (load_arch_hparams of src/models/*.cpp).
+  using change = void (*)(metadata&);
+  struct row {
+    change to;
+    std::string readers;
+  };
+  const std::string mamba = " mamba2 plamo2 falcon-h1 granitehybrid nemotron_h nemotron_h_moe qwen3next qwen35 qwen35moe qwen4exp ";
+  const std::string kda = " bailingmoe3 kimi-linear kimi-k3 glm5-next ";
+  const std::string latent = " deepseek2 mistral4 deepseek32 dots3note glm-dsa hy_v4" + kda;
+  const row rows[] = {
+      {[](metadata& m) { m.num_loops = 3; }, " nanbeige "},
+      {[](metadata& m) { m.kda_head_dim = 64; }, kda},
+      {[](metadata& m) { m.shortconv_l_cache = 5; }, " lfm2 lfm2moe "},
+      {[](metadata& m) { m.wkv_head_size = 32; }, " rwkv6 rwkv6qwen2 rwkv7 arwkv7 "},
+      {[](metadata& m) { m.token_shift_count = 1; }, " rwkv6 rwkv6qwen2 rwkv7 arwkv7 "},
+      {[](metadata& m) { m.ssm_conv_kernel = 6; }, " mamba jamba" + mamba + kda},
+      {[](metadata& m) { m.ssm_inner_size = 1024; }, " mamba jamba" + mamba},
+      {[](metadata& m) { m.ssm_state_size = 64; }, " mamba jamba" + mamba},
+      {[](metadata& m) { m.ssm_group_count = 4; }, mamba},
+      {[](metadata& m) { m.key_length_mla = m.value_length_mla = 0; }, latent},
+      {[](metadata& m) { m.kv_lora_rank = 128; }, ""},  // V is not kept beside a latent
+      {[](metadata& m) { m.indexer_key_length = 64; }, " deepseek32 deepseek4 dots3note glm-dsa glm5-next hy_v4 minimax-m3 qwen4exp "},
+      {[](metadata& m) { m.indexer_types = 1; }, " dots3note glm-dsa glm5-next hy_v4 "},
+      {[](metadata& m) { m.indexer_kpool = 0; }, " glm5-next "},
+      {[](metadata& m) { m.leading_dense_block_count = 1; }, " minimax-m3 "},
+      {[](metadata& m) { m.ple_conv_kernel = 6; }, " qwen4exp "},
+      {[](metadata& m) { m.shared_kv_layers = 2; }, " gemma4 "},
+      {[](metadata& m) { m.compress_ratios = llama_cpp::per_layer::empty_list(); for (int i = 0; i < 8; ++i) m.compress_ratios.push_back(4); },
+       " deepseek4 dflash "},
+      {[](metadata& m) { m.recurrent_layers = 1; }, " minimax-01 qwen3next qwen35 qwen35moe qwen4exp "},
+  };
+  settings s = at(2048);
+  s.n_ubatch = 64;
+  std::size_t planned = 0;
+  for (const llama_cpp::architecture& a : llama_cpp::detail::architectures) {
+    const std::string name(a.name);
+    const hparams h = load_hparams(with_every_key(name.c_str()));
+    const llama_cpp::context_plan p = plan(h, s);
+    INFO(name << " " << llama_cpp::describe(p.refused, h, s));
+    // Seven layers of gemma3n and gemma4 cannot share; a draft needs its target.
+    if (p.refused) {
+      CHECK((name == "gemma3n" || name == "gemma4" || name == "gemma4-assistant"));
+      continue;
+    }
+    ++planned;
+    for (const row& r : rows) {
+      metadata changed = with_every_key(name.c_str());
+      r.to(changed);
+      const hparams other = load_hparams(changed);
+      const llama_cpp::context_plan q = plan(other, s);
+      const bool same = !q.refused && q.total_bytes == p.total_bytes && llama_cpp::log_lines(other, s, q) == llama_cpp::log_lines(h, s, p);
+      CAPTURE(r.readers);
+      CHECK(same == (r.readers.find(" " + name + " ") == std::string::npos));
+    }
+  }
+  CHECK(planned > 125);
+}
+
+TEST_CASE("llama.cpp: more sequences than outputs of a batch") {
+  const hparams h = load_hparams(model("ernie4_5", 5, 1, 2, 72));
+  settings s = llama_cpp::settings();
+  s.n_ctx = 4096;
+  s.n_batch = 64;
+  s.n_seq_max = 64;
+  CHECK(!plan(h, s).refused);
+  s.n_seq_max = 65;
+  CHECK(plan(h, s).refused.reason == refusal_reason::n_seq_max_over_outputs);
+  s.one_output_per_sequence = true;  // llama-server asks for min(n_batch, n_parallel) outputs
+  CHECK(plan(h, s).refused.reason == refusal_reason::n_seq_max_over_outputs);
+  s.n_batch = 2048;
+  s.n_ctx = 64;  // the batch is limited by the context, what the server asks for is not
+  CHECK(!plan(h, s).refused);
+  s.one_output_per_sequence = false;
+  CHECK(llama_cpp::describe(plan(h, s).refused, h, s).find("65 exceeds the 64 outputs") != std::string::npos);
+  s.n_ctx = 4096;
+  s.n_batch = 0;
+  CHECK(plan(h, s).refused.reason == refusal_reason::n_seq_max_over_outputs);
+}
+
+TEST_CASE("llama.cpp: a draft on a DeepSeek-V4 backbone keeps its window only") {
+  metadata m = model("dflash", 4, 8, 1, 32);
+  m.key_length = m.value_length = 64;
+  m.sliding_window = 64;
+  m.hyper_connection_count = 2;
+  settings s = at(4096);
+  const auto p = plan(load_hparams(m), s);
+  REQUIRE(p.caches.size() == 2);
+  CHECK(p.caches[0].layers == 0);
+  CHECK(p.caches[1].layers == 4);
+  CHECK(p.caches[1].cells == 768);  // 64 + 512, padded
+  CHECK(p.total_bytes == 4U * 768 * 64 * 2 * 2);
+  m.compress_ratios = 4;
+  CHECK(load_hparams(m).refused.key == "attention.compress_ratios");
+  m.compress_ratios = llama_cpp::per_layer();
+  m.sliding_window.reset();
+  CHECK(load_hparams(m).refused.reason == refusal_reason::missing_key);
+  m.hyper_connection_count = 0;
+  CHECK(plan(load_hparams(m), s).caches.size() == 1);
+  m.sliding_window = 64;  // the pattern must be in the file then
+  CHECK(load_hparams(m).refused.key == "attention.sliding_window_pattern");
+}
+
+TEST_CASE("llama.cpp: sizes of 0 are refused by their keys") {
+  const auto key = [](const metadata& m) { return std::string(load_hparams(m).refused.key); };
+  metadata m = model("llama", 2, 4, 2, 64);
+  CHECK(key(m).empty());
+  m.embedding_length = 0;  // from which the size of a head is taken
+  CHECK(key(m) == "attention.key_length");
+  m = model("llama", 2, 0, 2, 64);
+  m.embedding_length = 256;
+  CHECK(key(m) == "attention.head_count");
+  CHECK(key(model("llama", 2, 4, 0, 64)) == "attention.head_count_kv");
+  m = model("llama", 2, 4, 2, 64);
+  m.key_length = 0;
+  CHECK(key(m) == "attention.key_length");
+  m.key_length = 64;
+  m.value_length = 0;
+  CHECK(key(m) == "attention.value_length");
+  m = model("mamba", 2, 0, 0, 0);
+  m.embedding_length = 64;
+  CHECK(key(m) == "ssm.conv_kernel");
+  m.ssm_conv_kernel = 4;
+  CHECK(key(m) == "ssm.inner_size");
+  m.ssm_inner_size = 128;
+  CHECK(key(m) == "ssm.state_size");
+  m.architecture = find_architecture("rwkv7");
+  CHECK(key(m) == "wkv.head_size");
+  m.architecture = find_architecture("lfm2");
+  CHECK(key(m) == "shortconv.l_cache");
+  m.shortconv_l_cache = 3;
+  m.embedding_length = 0;
+  CHECK(key(m) == "embedding_length");
+  m.architecture = find_architecture("kimi-linear");
+  CHECK(key(m) == "kda.head_dim");
+  m = model("nanbeige", 2, 4, 2, 64);
+  m.num_loops = 0;
+  CHECK(key(m) == "num_loops");
+  m = with_every_key("qwen35");
+  m.recurrent_layers = llama_cpp::per_layer();
+  m.full_attention_interval = 0;
+  CHECK(key(m) == "full_attention_interval");
+}
+
+TEST_CASE("llama.cpp: lines that the engine prints when it creates a cache") {
+  const auto lines = [](const metadata& m, const settings& s) {
+    const hparams h = load_hparams(m);
+    const auto p = plan(h, s);
+    INFO(llama_cpp::describe(p.refused, h, s));
+    REQUIRE(!p.refused);
+    return llama_cpp::log_lines(h, s, p);
+  };
+  const auto has = [](const std::vector<std::string>& all, const std::string& line) {
+    return std::find(all.begin(), all.end(), line) != all.end();
+  };
+  settings s = at(4096);
+  s.n_seq_max = 3;
+  CHECK(lines(model("llama", 2, 4, 2, 64), s).front() ==
+        "llama_context: n_ctx is not divisible by n_seq_max - rounding down to 4608");
+  s = at(4096);
+  s.swa_full = true;
+  metadata gemma = model("gemma3", 12, 4, 1, 64);
+  gemma.sliding_window = 300;
+  CHECK(has(lines(gemma, s), "llama_kv_cache_iswa: using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
+                             "pull/13194#issuecomment-2868343055)"));
+  s.swa_full = false;
+  CHECK(!has(lines(gemma, s), "llama_kv_cache_iswa: using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
+                              "pull/13194#issuecomment-2868343055)"));
+  metadata deci = model("deci", 2, 4, 2, 64);
+  deci.head_count_kv = llama_cpp::per_layer::empty_list();
+  deci.head_count_kv.push_back(2);
+  deci.head_count_kv.push_back(4);
+  const std::string padding = "llama_kv_cache: the V embeddings have different sizes across layers and FA is not enabled - "
+                              "padding V cache to 256";
+  CHECK(!has(lines(deci, s), padding));
+  s.flash_attn = llama_cpp::flash_attention::off;
+  CHECK(has(lines(deci, s), padding));
+  s = at(4096);
+
+  auto v4 = lines(with_every_key("deepseek4"), s);
+  CHECK(has(v4, "llama_kv_cache_dsv4: creating DSV4 raw KV cache"));
+  CHECK(has(v4, "llama_kv_cache_dsv4: creating DSV4 HCA compressed KV cache, size = 32 cells"));
+  CHECK(has(v4, "llama_kv_cache_dsv4: creating DSV4 lightning-indexer compressor state"));
+  CHECK(has(v4, "llama_dsv4_comp_state:        CPU DSV4 csa state buffer size =     0.03 MiB"));
+  CHECK(std::count_if(v4.begin(), v4.end(), [](const std::string& l) { return l.find(" KV buffer size") != l.npos; }) == 4);
+  const auto dots = lines(with_every_key("dots3note"), s);
+  CHECK(has(dots, "llama_kv_cache_dsa_iswa: creating DSA KV cache, size = 4096 cells"));
+  CHECK(has(dots, "llama_kv_cache_dsa: creating main KV cache, size = 4096 cells"));
+  CHECK(has(dots, "llama_kv_cache_dsa: creating indexer KV cache, size = 4096 cells"));
+  CHECK(has(dots, "llama_kv_cache_dsa_iswa: creating SWA KV cache, size = 1024 cells"));
+  CHECK(has(lines(with_every_key("minimax-m3"), s), "llama_kv_cache_msa: creating indexer KV cache, size = 4096 cells"));
+  CHECK(has(lines(with_every_key("deepseek32"), s), "llama_kv_cache_dsa: creating main KV cache, size = 4096 cells"));
+  CHECK(has(lines(with_every_key("qwen4exp"), s), "operator(): creating indexer KV cache, size = 4096 cells"));
+}
+
+TEST_CASE("llama.cpp: what other readers of a config.json refuse") {
+  const auto of = [](const std::string& more) {
+    return evaluate_error((R"({"architectures": ["Olmo3ForCausalLM"], "model_type": "olmo3", "hidden_size": 256, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "max_position_embeddings": 4096, "sliding_window": 128)" + more + "}").c_str(), json::object());
+  };
+  CHECK(of(R"(, "num_key_value_heads": 2, "layer_types": ["sliding_attention", "full_attention"])") == nullptr);
+  CHECK(of(R"(, "num_key_value_heads": 0)")["pointer"] == "/num_key_value_heads");
+  CHECK(of(R"(, "num_key_value_heads": 2, "layer_types": ["sliding_attention"])")["pointer"] == "/layer_types");
+  CHECK(of(R"(, "num_key_value_heads": 2, "layer_types": ["sliding_attention", "sliding"])")["pointer"] == "/layer_types/1");
+  CHECK(of(R"(, "num_key_value_heads": 2, "sliding_window": -1)")["pointer"] == "/sliding_window");
+  // Also where the converter does not look at it.
+  CHECK(evaluate_error(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 2,
+                          "sliding_window": -4})", json::object())["pointer"] == "/sliding_window");
+}
+
+TEST_CASE("llama.cpp: every option changes something, is refused, or a note says that it does not") {
+  const std::pair<const char*, json> options[] = {
+      {"n_batch", 128}, {"n_ubatch", 64}, {"n_seq_max", 2}, {"type_k", "q8_0"}, {"type_v", "bf16"}, {"flash_attn", "off"},
+      {"kv_unified", true}, {"kv_unified", false}, {"swa_full", true}, {"offload_kqv", false}, {"n_rs_seq", 2},
+      {"ctx_type", "mtp"}, {"load_mtp", true}, {"n_gpu_layers", 1}, {"split_mode", "none"}, {"split_mode", "row"},
+      {"tensor_split", {3, 1}}, {"main_gpu", 1}, {"device_memory", {1000, 3000}}, {"n_ctx", 2048}};
+  const char* const configs[] = {tiny_llama, R"({"architectures": ["MambaForCausalLM"], "model_type": "mamba", "num_hidden_layers": 2,
+    "hidden_size": 64, "vocab_size": 100})", R"({"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "num_hidden_layers": 4,
+    "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "sliding_window": 512})"};
+  for (const char* const config : configs) {
+    for (const char* const defaults : {"server", "c_api"}) {
+      for (const int devices : {0, 1, 2}) {
+        json asked = {{"defaults", defaults}, {"devices", devices}};
+        const auto before = evaluate(config, asked);
+        for (const auto& [name, value] : options) {
+          json more = asked;
+          more[name] = value;
+          CAPTURE(config, more);
+          const auto after = evaluate(config, more);
+          bool noted = false;
+          for (const std::string& n : after.notes) noted = noted || n.find(std::string(name) + " has no effect") == 0;
+          const bool default_value = before.settings.contains(name) && before.settings[name] == value;
+          CHECK((after.figures != before.figures || noted || default_value));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("llama.cpp: a multi-query file without its number of KV heads") {
+  const char* const falcon = R"({"architectures": ["FalconForCausalLM"], "model_type": "falcon", "hidden_size": 4544,
+    "num_hidden_layers": 2, "num_attention_heads": 71, "multi_query": true, "new_decoder_architecture": false})";
+  const auto e = evaluate(falcon, {{"n_ctx", 256}});
+  CHECK(e.figures["k_bytes"] == 2 * 256 * 64 * 2);
+  CHECK(std::any_of(e.notes.begin(), e.notes.end(), [](const std::string& n) { return n.find("states 71") != n.npos; }));
 }
 
 TEST_CASE("llama.cpp: log lines") {
@@ -370,9 +664,13 @@ TEST_CASE("llama.cpp: options") {
   const auto error = [](const json& options) { return evaluate_error(tiny_llama, options); };
   CHECK(evaluate(tiny_llama, {{"n_ctx", 1024}}).figures["total_bytes"] == 1024 * 1024);
   CHECK(evaluate(tiny_llama, {{"ctx-size", 1024}, {"cache-type-k", "q8_0"}}).figures["k_bytes"] == 1024 * 2 * 136);
-  CHECK(evaluate(tiny_llama, {{"n_ctx", nullptr}}).figures["n_ctx"] == 512);
+  CHECK(evaluate(tiny_llama, {{"n_ctx", nullptr}, {"defaults", "c_api"}}).figures["n_ctx"] == 512);
   CHECK(evaluate(tiny_llama, {{"defaults", "command_line"}}).figures["n_ctx"] == 4096);
   CHECK(evaluate(tiny_llama, {{"defaults", "server"}}).figures["n_seq_max"] == 4);
+  CHECK(evaluate(tiny_llama, json::object()).figures == evaluate(tiny_llama, {{"defaults", "server"}}).figures);
+  CHECK(evaluate(tiny_llama, json::object()).settings["defaults"] == "server");
+  CHECK(evaluate(tiny_llama, json::object()).settings["swa_full"] == false);
+  CHECK(evaluate(tiny_llama, json::object()).notes.at(0).find("llama-server") != std::string::npos);
   CHECK(evaluate(tiny_llama, {{"defaults", "server"}}).settings["kv_unified"] == true);
   CHECK(evaluate(tiny_llama, {{"defaults", "server"}, {"parallel", 2}}).settings["kv_unified"] == false);
   CHECK(error({{"n_ctxx", 1}})["pointer"] == "n_ctxx");
@@ -401,7 +699,9 @@ TEST_CASE("llama.cpp: configs that are not understood") {
         "/num_hidden_layers");
   CHECK(evaluate_error(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 65537})", json::object())["pointer"] ==
         "/num_hidden_layers");
-  CHECK(evaluate(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 600})", json::object()).refusal != "");
+  CHECK(evaluate(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 600})", json::object()).refusal ==
+        "block_count 600 is not between 1 and 512");
+  CHECK(evaluate(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 600})", json::object()).model_layers == 600);
   CHECK(evaluate_error(R"({"architectures": ["DFlashDraftModel"], "num_hidden_layers": 2})", json::object())["pointer"] ==
         "/architectures");
   CHECK(evaluate_error(R"({"general.architecture": "nonesuch", "nonesuch.block_count": 1})", json::object())["value"] ==
@@ -430,12 +730,14 @@ TEST_CASE("llama.cpp: measured cases, from the config and from GGUF metadata") {
     const config::document by_gguf{one.value("gguf", json()), id};
     for (const json& run : one["runs"]) {
       INFO(id << " " << run["name"]);
-      const auto figures = llama_cpp::evaluate(by_config, run["settings"]).figures;
+      json settings = run["settings"];
+      settings["defaults"] = "c_api";  // as they were measured
+      const auto figures = llama_cpp::evaluate(by_config, settings).figures;
       REQUIRE(run["expect"].contains("error") == figures.contains("error"));
       if (!run["expect"].contains("error")) REQUIRE(run["expect"]["total_bytes"] == figures["total_bytes"]);
       if (by_gguf.root.is_null()) continue;
       ++from_gguf;
-      REQUIRE(llama_cpp::evaluate(by_gguf, run["settings"]).figures == figures);
+      REQUIRE(llama_cpp::evaluate(by_gguf, settings).figures == figures);
     }
   }
   CHECK(from_gguf > 4000);

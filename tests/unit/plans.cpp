@@ -172,8 +172,8 @@ TEST_CASE("the term that makes the difference") {
         "against 256 (x 2). First to differ: layers that keep positions; most of it: elements of K and V per head.");
   CHECK(detail::words(c, c.differences[1]) == "llama-3.1-8b (transformers) takes what llama-3.1-8b takes (1.000 GiB against "
                                               "1.000 GiB): every term is the same.");
-  // llama.cpp keeps all positions of the sliding layers (swa_full).
-  CHECK(detail::words(c.plans[3]) == "gemma-2-9b-it (llama.cpp): against the bare tensors x 1.33333: sliding_attention x 2");
+  // llama-server keeps the window and a batch, rounded up.
+  CHECK(detail::words(c.plans[3]) == "gemma-2-9b-it (llama.cpp): against the bare tensors x 1.04167: sliding_attention x 1.125");
   CHECK(detail::words(c.plans[0]).empty());
 }
 

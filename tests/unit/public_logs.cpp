@@ -193,6 +193,7 @@ TEST_CASE("public logs: the same digits") {
     const config::document config{file.root["configs"][of_config], id};
     json settings = one["settings"];
     if (engine != "vllm") {
+      if (!settings.contains("defaults")) settings["defaults"] = "c_api";  // what a log did not say was inferred so
       const config::evaluation e = config::find_engine("llama.cpp").evaluate(config, nullptr, settings);
       REQUIRE(e.refusal == "");
       for (const json& line : one["printed"]) {

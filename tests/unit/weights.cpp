@@ -2,7 +2,10 @@
 #include "support/catch.hpp"
 #include "support/weight_files.hpp"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include <kvbudget/weights.hpp>
@@ -48,6 +51,11 @@ std::string path_error(const std::string& path) {
   return error_of([&] { (void)read_weights(path); });
 }
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
+
+/// A key with a value of any type.
+std::string gguf_text_pair(const char* key, std::uint32_t type, const std::string& value) {
+  return testing::gguf_text(key) + little_endian(type) + value;
+}
 
 json tensor(const char* dtype, const json& shape, std::uint64_t begin, std::uint64_t end) {
   return {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {begin, end}}};
@@ -318,6 +326,8 @@ TEST_CASE("GGUF: tensors, padding, alignment") {
   const json aligned = {{"general.alignment", 64}};
   CHECK(gguf(gguf_file(aligned, {{"a", {1}, 24, 0}, {"b", {1}, 24, 64}}, 65, 64)).tensors.size() == 2);
   CHECK(contains(gguf_error(gguf_file(aligned, {{"a", {1}, 24, 0}, {"b", {1}, 24, 32}}, 65, 64)), "model.gguf: b: 32: its data overlap or leave a hole: offset 64"));
+  const std::string wide = gguf_text_pair("general.alignment", 10, little_endian(std::uint64_t{64}));
+  CHECK(contains(gguf_error(testing::gguf_header_of(0, 1) + wide), "general.alignment: 64: of type u64: of type u32"));
   for (const json& bad : {json(0), json(48), json(-32), json("32"), json(true)}) {
     CHECK(contains(gguf_error(gguf_file({{"general.alignment", bad}}, {}, 0)), "general.alignment"));
   }
@@ -383,8 +393,13 @@ TEST_CASE("GGUF: what is refused, with the place") {
   CHECK(contains(infos({{"t", {1, 1, 1, 1, 1}, 0, 0}}), "model.gguf: t: 5: too many dimensions: at most 4"));
   CHECK(contains(infos({{"t", {1ULL << 40U, 1ULL << 40U}, 0, 0}}), "the product of its dimensions overflows"));
   CHECK(contains(infos({{"t", {1ULL << 62U}, 0, 0}}), "the product of its dimensions overflows"));
-  CHECK(contains(infos({{"t", {~0ULL}, 24, 0}}), "the sum of the tensors overflows"));
-  CHECK(contains(infos({{"t", {1ULL << 63U}, 24, 0}, {"u", {1ULL << 63U}, 24, 1ULL << 63U}}), "the sum of the tensors overflows"));
+  CHECK(contains(infos({{"t", {~0ULL}, 24, 0}}), "t: 18446744073709551615: a negative dimension"));
+  CHECK(contains(infos({{"t", {1ULL << 62U, 2, 2}, 24, 0}}), "the product of its dimensions overflows"));
+  CHECK(contains(infos({{"t", {1ULL << 62U}, 24, 0}, {"u", {1ULL << 62U}, 24, 1ULL << 62U}, {"v", {1ULL << 62U}, 24, 1ULL << 63U},
+                        {"w", {1ULL << 62U}, 24, 3ULL << 62U}}), "the sum of the tensors overflows"));
+  CHECK(infos({{std::string(63, 'x'), {8}, 0, 0}}) == "accepted");
+  CHECK(contains(infos({{std::string(64, 'x'), {8}, 0, 0}}), "64: the name of a tensor: too long: at most 63 bytes"));
+  CHECK(contains(infos({{"t", {8}, 0, 0}, {"u", {8}, 0, 32}, {"t", {8}, 0, 64}}), "model.gguf: t: declared twice"));
   CHECK(contains(infos({{"t", {8}, 0, 0}, {"u", {8}, 0, 0}}), "model.gguf: u: 0: its data overlap or leave a hole: offset 32"));
   CHECK(contains(infos({{"t", {8}, 0, 32}}), "model.gguf: t: 32: its data overlap or leave a hole: offset 0"));
   CHECK(contains(gguf_error(gguf_header_of(1, 0) + gguf_text("t") + std::string(15, '\0')), "the offset of a tensor: longer than what is left"));
@@ -419,6 +434,60 @@ TEST_CASE("GGUF: split models") {
   CHECK(contains(path_error(folder.write("other.gguf", part(0, 2, "a"))), "under another name: a name that ends in -00001-of-00002.gguf"));
   CHECK(contains(path_error(folder.write("big.gguf", part(0, 65'536, "a"))), "/split.count: 65536: out of range"));
   CHECK(read_weights(folder.write("single.gguf", part(0, 1, "a"))).total_bytes == 32);
+}
+
+TEST_CASE("an index whose shards are not there gives its total") {
+  const temporary_folder folder;
+  const json index = {{"metadata", {{"total_size", 16'060'522'496}}}, {"weight_map", {{"a", "x.safetensors"}, {"b", "y.safetensors"}}}};
+  const std::string path = folder.write("model.safetensors.index.json", index.dump());
+  CHECK(total_of_index_alone(path) == 16'060'522'496U);
+  CHECK(total_of_index_alone(folder.path()) == 16'060'522'496U);
+  CHECK(!total_of_index_alone(folder / "nothing.json"));
+  folder.write("x.safetensors", "");
+  CHECK(!total_of_index_alone(path));  // a download that is not complete
+  CHECK(contains(path_error(path), "x.safetensors"));
+  const std::string silent = folder.write("z.safetensors.index.json", R"({"weight_map": {"a": "q.safetensors"}})");
+  CHECK(!total_of_index_alone(silent));
+}
+
+TEST_CASE("only regular files are opened") {
+  const temporary_folder folder;
+  REQUIRE(::mkfifo((folder / "model.safetensors").c_str(), 0600) == 0);
+  CHECK(contains(path_error(folder.path()), "model.safetensors: no regular file"));
+  CHECK(contains(path_error(folder / "model.safetensors"), "no regular file"));
+  const temporary_folder loop;
+  std::filesystem::create_symlink("b.gguf", loop / "a.gguf");
+  std::filesystem::create_symlink("a.gguf", loop / "b.gguf");
+  CHECK(contains(path_error(loop / "a.gguf"), "cannot be read"));
+  CHECK(contains(path_error(loop.path()), "several GGUF models"));
+  std::filesystem::remove(loop / "b.gguf");
+  CHECK(contains(path_error(loop.path()), "cannot be read"));
+  CHECK(contains(path_error(std::string(5000, 'x')), "cannot be read"));
+}
+
+TEST_CASE("safetensors: tensors in any order, and what nobody reads") {
+  const std::string header = R"({"c": {"data_offsets": [5, 6], "shape": [1], "dtype": "U8"}, "__metadata__": {"x": "y", "z": [{"q": [1]}]},
+    "a": {"dtype": "U8", "more": {"shape": 1, "list": [[1], {"dtype": "?"}]}, "shape": [3], "data_offsets": [0, 3]},
+    "e": {"dtype": "U8", "shape": [0], "data_offsets": [3, 3]}, "b": {"dtype": "U8", "shape": [2], "data_offsets": [3, 5]}})";
+  const auto tensors = safetensors(safetensors_file(header, 6));
+  REQUIRE(tensors.size() == 4);
+  CHECK(tensors[0].name == "a");
+  CHECK(tensors[1].name == "e");
+  CHECK(tensors[2].name == "b");
+  CHECK(tensors[3].name == "c");
+  CHECK(tensors[3].bytes == 1);
+  const auto shape = [](const std::string& dimensions) {
+    return error_of([&] { (void)safetensors(safetensors_file(R"({"a":{"dtype":"U8","data_offsets":[0,1],"shape":)" + dimensions + "}}", 1)); });
+  };
+  CHECK(shape("[1]") == "accepted");
+  CHECK(contains(shape("[[1]]"), "/a/shape/0: an array: not a number"));
+  CHECK(contains(shape("[{}]"), "/a/shape/0: an object: not a number"));
+  CHECK(contains(shape("[true]"), "/a/shape/0: true: not a number"));
+  CHECK(contains(shape("{}"), "/a/shape: an object: not an array"));
+  std::string ones = "1";
+  for (int i = 1; i < 64; ++i) ones += ",1";
+  CHECK(shape("[" + ones + "]") == "accepted");
+  CHECK(contains(shape("[" + ones + ",1]"), "/a/shape: too many dimensions: at most 64"));
 }
 
 TEST_CASE("what is no file of weights") {

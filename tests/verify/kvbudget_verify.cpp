@@ -150,6 +150,8 @@ outcome verify_run(const json& one, const json& run, const document& config, con
     const std::string engine = one.value("engine", "");
     json settings = run.at("settings");
     settings["version"] = one.value("engine_version", json());
+    // llama.cpp was measured through its C API.
+    if (engine == "llama.cpp" && !settings.contains("defaults")) settings["defaults"] = "c_api";
     const json* quant = one.contains("hf_quant_config") ? &one["hf_quant_config"] : nullptr;
     const auto answer = kvbudget::config::find_engine(engine).evaluate(config, quant, settings);
     result.figures = compare(run.at("expect"), answer.figures);

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <istream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +27,8 @@ using json = nlohmann::json;
 struct document {
   json root;
   std::string file;
+  /// Of the metadata of a GGUF file the types that JSON does not show ("u64", "[u8]" …), by key; otherwise null.
+  json value_types = nullptr;
 };
 
 /// The largest number that any field of a config may hold.
@@ -102,6 +104,26 @@ inline document parse_document(std::string_view text, std::string file) {
   }
 }
 
+/// The most bytes of a config: published ones have some 100 kB.
+inline constexpr std::size_t max_document_size = std::size_t{16} << 20U;
+
+/// The text of a stream, up to the end or to one byte more than the most.
+inline std::string read_limited(std::istream& stream) {
+  std::string text;
+  char piece[1U << 16U];
+  while (text.size() <= max_document_size && stream.read(piece, sizeof piece).gcount() > 0) {
+    text.append(piece, static_cast<std::size_t>(stream.gcount()));
+  }
+  return text;
+}
+
+/// Throws config_error.
+inline void check_document_size(const std::string& text, const std::string& file) {
+  if (text.size() <= max_document_size) return;
+  throw config_error({file, "", ""}, "too long for a config",
+                     "at most " + std::to_string(max_document_size) + " bytes");
+}
+
 /// Reads and parses a file. Throws config_error.
 inline document read_document(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -109,11 +131,12 @@ inline document read_document(const std::string& path) {
   std::error_code ignored;  // a folder opens like a file; libc++ then reads it as an empty one
   bool read = stream && !std::filesystem::is_directory(path, ignored);
   try {
-    if (read) text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+    if (read) text = read_limited(stream);
   } catch (const std::ios_base::failure&) {  // a folder opens like a file
     read = false;
   }
   if (!read || stream.bad()) throw config_error({path, "", ""}, "cannot be read", "a readable file");
+  check_document_size(text, path);
   return parse_document(text, path);
 }
 

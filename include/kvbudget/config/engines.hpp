@@ -73,16 +73,66 @@ inline void apply_to_transformers(json& options, const std::optional<workload>& 
   return (checked_count(w.prompt) + w.generated).value();
 }
 
-/// llama.cpp divides n_ctx among n_seq_max sequences; K and V may differ.
+/// A number that the user gave under llama.cpp's own name or an alias; nothing where that is no whole number.
+[[nodiscard]] inline std::optional<std::uint64_t> given_to_llama_cpp(const json& options, const char* option) {
+  const json named = llama_cpp::detail::by_own_names(options);
+  const auto at = named.find(option);
+  if (at == named.end() || !at->is_number_integer() || *at < 0) return std::nullopt;
+  return at->get<std::uint64_t>();
+}
+
+/// Positions of all sequences of a workload together.
+[[nodiscard]] inline checked_count positions_of(const workload& w) {
+  if (w.lengths.empty()) return (checked_count(w.prompt) + w.generated) * w.sequences;
+  checked_count sum = 0U;
+  for (const std::uint64_t n : w.lengths) sum += n;
+  return sum;
+}
+
+/// The workload must fit into the context that the user asked for: all sequences together where they share one buffer,
+/// else each of them. Throws usage_error.
+inline void check_llama_cpp_limit(const workload& w, std::uint64_t n_ctx, std::uint64_t n_seq_max, bool unified) {
+  const auto padded = [](std::uint64_t n) { return round_up(checked_count(n), llama_cpp::detail::cells_pad); };
+  const checked_count all = padded(n_ctx);
+  const checked_count room = unified ? all : padded((all / std::max<std::uint64_t>(n_seq_max, 1)).value());
+  const checked_count asked = unified ? positions_of(w) : checked_count(longest_of(w));
+  if (asked.fits(room.value())) return;
+  throw usage_error({"", w.lengths.empty() ? "prompt" : "lengths", std::to_string(asked.value())},
+                    "beyond n_ctx=" + std::to_string(n_ctx) +
+                        (unified ? ", which all sequences share"
+                                 : " for " + std::to_string(n_seq_max) + " sequences, which leaves " +
+                                       std::to_string(room.value()) + " positions for each"),
+                    "at most " + std::to_string(room.value()));
+}
+
+/// llama.cpp divides n_ctx among n_seq_max sequences; K and V may differ. A workload within the n_ctx and n_seq_max
+/// that the user gives is answered for what the engine allocates for these; one beyond them is a usage error.
 inline void apply_to_llama_cpp(json& options, const std::optional<workload>& w, const cache_types& types) {
+  options = llama_cpp::detail::by_own_names(options);
   if (types.k) put_option(options, "type_k", name_of(*types.k), "k-dtype");
   if (types.v) put_option(options, "type_v", name_of(*types.v), "v-dtype");
   if (!w) return;
-  put_option(options, "n_seq_max", w->sequences, "sequences");
-  const checked_count n_ctx = checked_count(longest_of(*w)) * w->sequences;
-  if (n_ctx == checked_count(0U)) {
+  const checked_count positions = checked_count(longest_of(*w)) * w->sequences;
+  if (positions == checked_count(0U)) {
     throw usage_error({"", "prompt", "0"}, "no position: n_ctx 0 is the model's own length in llama.cpp", "at least 1");
   }
+  std::uint64_t n_seq_max = w->sequences;
+  if (const auto given = given_to_llama_cpp(options, "n_seq_max")) {
+    n_seq_max = std::max<std::uint64_t>(*given, 1);
+    if (w->sequences > n_seq_max) {
+      throw usage_error({"", w->lengths.empty() ? "sequences" : "lengths", std::to_string(w->sequences)},
+                        "beyond n_seq_max=" + std::to_string(*given), "at most " + std::to_string(n_seq_max));
+    }
+  } else {
+    put_option(options, "n_seq_max", n_seq_max, "sequences");
+  }
+  const auto at = options.find("kv_unified");
+  const bool unified = at != options.end() && at->is_boolean() && at->get<bool>();
+  if (const auto given = given_to_llama_cpp(options, "n_ctx")) {
+    if (*given != 0) check_llama_cpp_limit(*w, *given, n_seq_max, unified);
+    return;
+  }
+  const checked_count n_ctx = unified ? positions_of(*w) : checked_count(longest_of(*w)) * n_seq_max;
   put_option(options, "n_ctx", n_ctx.value(), "prompt");
 }
 

@@ -43,7 +43,7 @@ inline void require_architecture(const gguf_header& header, const std::string& f
   gguf_header header = read_gguf_header(stream, size, file);
   detail::require_architecture(header, file);
   detail::drop_absent_prediction_layers(header.metadata, header.tensors);
-  return {std::move(header.metadata), file};
+  return {std::move(header.metadata), file, std::move(header.value_types)};
 }
 
 /// The same of the file at `path`; of a split model it is the first part, and the others are looked at only where
@@ -58,7 +58,7 @@ inline void require_architecture(const gguf_header& header, const std::string& f
     }
   }
   detail::drop_absent_prediction_layers(header.metadata, header.tensors);
-  return {std::move(header.metadata), path};
+  return {std::move(header.metadata), path, std::move(header.value_types)};
 }
 
 }  // namespace kvbudget::config

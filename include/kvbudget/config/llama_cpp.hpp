@@ -89,10 +89,10 @@ namespace detail {
 
 }  // namespace detail
 
-/// Options under llama.cpp's own names, those of its command line included; null means not given. `defaults` chooses
-/// what holds otherwise: "c_api" (the initial value), "command_line" or "server". `device_memory` lists the free bytes
-/// of the GPUs, by which layers are split when tensor_split does not say. Throws usage_error.
-[[nodiscard]] inline settings read_settings(const config::json& options) {
+namespace detail {
+
+/// The options under the C API's own names, aliases resolved. Throws usage_error.
+[[nodiscard]] inline config::json by_own_names(const config::json& options) {
   if (!options.is_object()) {
     throw usage_error({"", "settings", config::detail::shown(options)}, "not an object", "options");
   }
@@ -111,12 +111,25 @@ namespace detail {
     }
     named[option] = value;
   }
+  return named;
+}
+
+}  // namespace detail
+
+/// The way that most people start it.
+inline constexpr const char* default_defaults = "server";
+
+/// Options under llama.cpp's own names, those of its command line included; null means not given. `defaults` chooses
+/// what holds otherwise: "server" (the initial value: llama-server), "command_line" or "c_api". `device_memory` lists
+/// the free bytes of the GPUs, by which layers are split when tensor_split does not say. Throws usage_error.
+[[nodiscard]] inline settings read_settings(const config::json& options) {
+  const config::json named = detail::by_own_names(options);
   const config::settings_reader in(
       named, {"version", "defaults", "n_ctx", "n_batch", "n_ubatch", "n_seq_max", "type_k", "type_v", "flash_attn",
               "kv_unified", "swa_full", "offload_kqv", "n_rs_seq", "ctx_type", "load_mtp", "n_gpu_layers", "split_mode",
               "tensor_split", "main_gpu", "devices", "device_memory"});
   (void)in.string("version");
-  const std::string defaults = in.word("defaults", "c_api", {"c_api", "command_line", "server"});
+  const std::string defaults = in.word("defaults", default_defaults, {"c_api", "command_line", "server"});
   settings s;
   if (defaults == "command_line") s = command_line_settings();
   if (defaults == "server") {
@@ -166,7 +179,7 @@ namespace detail {
     s.tensor_split[i] = value.get<float>();
   });
   each("device_memory", [&](std::size_t i, const config::json& value) {
-    if (!value.is_number_unsigned()) in.fail("device_memory", value, "unusable value", "numbers of bytes");
+    if (!value.is_number_integer() || value < 0) in.fail("device_memory", value, "unusable value", "numbers of bytes");
     s.device_memory[i] = value.get<std::uint64_t>();
   });
   return s;
@@ -197,22 +210,31 @@ namespace detail {
 [[nodiscard]] inline std::string describe(const refusal& r, const hparams& h, const settings& s) {
   const std::string k = type_name(s.type_k);
   const std::string v = type_name(s.type_v);
+  const std::string key = std::string(h.architecture->name) + "." + std::string(r.key);
   const auto does_not_divide = [&](const char* which, const std::string& type, const char* length) {
     return std::string(which) + " cache type " + type + " with block size " + std::to_string(r.block) +
            " does not divide " + length + "=" + std::to_string(r.head);
   };
   switch (r.reason) {
     case refusal_reason::none: return "";
-    case refusal_reason::block_count_out_of_range: return "block_count is not between 1 and 512";
+    case refusal_reason::block_count_out_of_range:
+      return "block_count " + std::to_string(h.block_count) + " is not between 1 and 512";
     case refusal_reason::nextn_layers_exceed_block_count: return "nextn_predict_layers exceeds block_count";
-    case refusal_reason::missing_key: return std::string("key not found in model: ") + r.key;
-    case refusal_reason::wrong_array_length: return std::string("key ") + r.key + " has wrong array length";
+    case refusal_reason::missing_key: return "key not found in model: " + key;
+    case refusal_reason::wrong_type:
+      return "key " + key + " has wrong type " + std::string(r.found) + " but expected type " + std::string(r.expected);
+    case refusal_reason::wrong_array_length: return "key " + key + " has wrong array length";
+    case refusal_reason::unusable_value:
+      return "key " + key + " is " + std::to_string(r.head) + ", with which the engine does not load the model";
     case refusal_reason::no_layer_slides: return "the model has a sliding window, and no layer that uses it";
     case refusal_reason::shared_layer_has_no_source:
       return "layers that share K and V find no layer of their kind to share with (an assertion of the engine)";
     case refusal_reason::no_context_length: return "n_ctx and the model's context length cannot both be zero";
     case refusal_reason::no_batch: return "n_batch and n_ubatch cannot both be zero";
     case refusal_reason::n_seq_max_too_large: return "n_seq_max must be <= 256";
+    case refusal_reason::n_seq_max_over_outputs:
+      return "n_seq_max " + std::to_string(s.n_seq_max) + " exceeds the " + std::to_string(r.head) +
+             " outputs of a batch (n_batch): GGML_ASSERT(n_outputs_max <= cparams.n_outputs_max)";
     case refusal_reason::different_kv_types:
       return "model does not support different K (" + k + ") and V (" + v + ") cache types";
     case refusal_reason::quantized_v_needs_flash_attn: return "quantized V cache requires flash_attn to be enabled";
@@ -273,69 +295,164 @@ inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan
   }
 }
 
+[[nodiscard]] inline flash_attention flash_in_force(const hparams& h, const settings& s) {
+  const flash_attention flash = h.architecture->flash_attn ? s.flash_attn : flash_attention::off;
+  return flash == flash_attention::automatic && is_quantized(s.type_v) ? flash_attention::on : flash;
+}
+
+[[nodiscard]] inline std::string number(std::uint64_t n, std::size_t width) {
+  return right_aligned(std::to_string(n), width);
+}
+
+/// llama_context's own numbers.
+inline void add_context_lines(std::vector<std::string>& lines, const hparams& h, const settings& s,
+                              const context_plan& p) {
+  const std::string flash_names[] = {"auto", "enabled", "disabled"};
+  const std::string context = "llama_context: ";
+  if (!s.kv_unified && p.n_ctx != round_up(s.n_ctx == 0 ? h.n_ctx_train : s.n_ctx, cells_pad).value()) {
+    lines.push_back(context + "n_ctx is not divisible by n_seq_max - rounding down to " + std::to_string(p.n_ctx));
+  }
+  lines.push_back(context + "n_seq_max             = " + std::to_string(p.n_seq_max));
+  lines.push_back(context + "n_ctx                 = " + std::to_string(p.n_ctx));
+  lines.push_back(context + "n_ctx_seq             = " + std::to_string(p.n_ctx_seq));
+  lines.push_back(context + "n_batch               = " + std::to_string(p.n_batch));
+  lines.push_back(context + "n_ubatch              = " + std::to_string(p.n_ubatch));
+  lines.push_back(context + "causal_attn           = " + std::to_string(h.causal_attn ? 1 : 0));
+  lines.push_back(context + "flash_attn            = " +
+                  flash_names[static_cast<std::size_t>(flash_in_force(h, s))]);
+  lines.push_back(context + "kv_unified            = " + std::string(s.kv_unified ? "true" : "false"));
+  lines.push_back(context + "n_rs_seq              = " + std::to_string(p.n_rs_seq));
+  const std::string trained = " n_ctx_train (" + std::to_string(h.n_ctx_train) + ") -- ";
+  const std::string length = context + "n_ctx_seq (" + std::to_string(p.n_ctx_seq) + ")";
+  if (p.n_ctx_seq < h.n_ctx_train) {
+    lines.push_back(length + " <" + trained + "the full capacity of the model will not be utilized");
+  } else if (p.n_ctx_seq > h.n_ctx_train) {
+    lines.push_back(length + " >" + trained + "possible training context overflow");
+  }
+}
+
+/// What the engine says before it creates a cache: the class that creates it, and its number of cells.
+inline void add_creation_lines(std::vector<std::string>& lines, const hparams& h, const settings& s,
+                               const context_plan& p, const cache_plan& c) {
+  const std::string_view name = c.name;
+  const auto creating = [&](const char* who, const std::string& what, std::uint64_t cells) {
+    lines.push_back(std::string(who) + ": creating " + what + ", size = " + std::to_string(cells) + " cells");
+  };
+  const auto full_size = [&](const char* who) {
+    if (!s.swa_full) return;
+    lines.push_back(std::string(who) + ": using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
+                                       "pull/13194#issuecomment-2868343055)");
+  };
+  const bool index_cache = p.caches.size() > 1 && std::string_view(p.caches[1].name) == "indexer";
+  switch (h.architecture->memory) {
+    case memory_kind::dsv4: {
+      if (p.compressors.empty()) break;  // the context of the prediction layers
+      const auto compressed = [&](std::uint32_t ratio) { return div_ceil(p.n_ctx_seq, ratio).value(); };
+      const char* const who = "llama_kv_cache_dsv4";
+      if (name == "base") lines.push_back(std::string(who) + ": creating DSV4 raw KV cache");
+      if (name == "csa") creating(who, "DSV4 CSA compressed KV cache", compressed(csa_ratio));
+      if (name == "hca") creating(who, "DSV4 HCA compressed KV cache", compressed(hca_ratio));
+      if (name == "lid") creating(who, "DSV4 lightning-indexer KV cache", compressed(csa_ratio));
+      break;
+    }
+    case memory_kind::dsa_iswa:
+      if (!index_cache) return;
+      if (name == "main") {
+        full_size("llama_kv_cache_dsa_iswa");
+        creating("llama_kv_cache_dsa_iswa", "DSA KV cache", c.cells);
+        creating("llama_kv_cache_dsa", "main KV cache", c.cells);
+      }
+      if (name == "indexer") creating("llama_kv_cache_dsa", "indexer KV cache", c.cells);
+      if (name == "swa") creating("llama_kv_cache_dsa_iswa", "SWA KV cache", c.cells);
+      return;
+    case memory_kind::dsa:
+    case memory_kind::msa:
+      if (!index_cache) return;
+      creating(h.architecture->memory == memory_kind::dsa ? "llama_kv_cache_dsa" : "llama_kv_cache_msa",
+               std::string(name) + " KV cache", c.cells);
+      return;
+    case memory_kind::hybrid_idx:
+      if (name == "indexer") creating("operator()", "indexer KV cache", c.cells);  // from within a lambda
+      return;
+    default: break;
+  }
+  if (name == "base") {
+    full_size("llama_kv_cache_iswa");
+    creating("llama_kv_cache_iswa", "non-SWA KV cache", c.cells);
+  }
+  if (name == "swa") creating("llama_kv_cache_iswa", "    SWA KV cache", c.cells);
+}
+
+/// Without flash attention V is kept transposed, as wide as the widest layer's.
+inline void add_padding_line(std::vector<std::string>& lines, const hparams& h, const settings& s,
+                             const cache_plan& c) {
+  if (flash_in_force(h, s) != flash_attention::off || std::string_view(c.name) == "lid") return;
+  const bool index_keys = std::string_view(c.name) == "indexer";  // one head in each layer
+  std::uint64_t widest = 0;
+  bool differ = false;
+  const auto width = [&](std::uint32_t il) {
+    return std::uint64_t{index_keys ? 1U : h.layers[il].head_count_kv} * h.n_embd_head_v(il);
+  };
+  for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
+    widest = std::max(widest, width(il));
+    differ = differ || width(il) != width(0);
+  }
+  if (!differ) return;
+  lines.push_back("llama_kv_cache: the V embeddings have different sizes across layers and FA is not enabled - padding "
+                  "V cache to " + std::to_string(widest));
+}
+
+inline void add_cache_lines(std::vector<std::string>& lines, const hparams& h, const settings& s,
+                            const context_plan& p, const cache_plan& c) {
+  add_creation_lines(lines, h, s, p, c);
+  add_padding_line(lines, h, s, c);
+  add_buffer_lines(lines, p, c.name, "llama_kv_cache", " KV buffer size = ");
+  lines.push_back("llama_kv_cache: size = " + mib(c.k_bytes + c.v_bytes, 7) + " MiB (" + number(c.cells, 6) +
+                  " cells, " + number(c.layers, 3) + " layers, " + number(p.n_seq_max, 2) + "/" +
+                  std::to_string(c.n_stream) + " seqs), K (" + type_name(s.type_k) + "): " + mib(c.k_bytes, 7) +
+                  " MiB, V (" + type_name(s.type_v) + "): " + mib(c.v_bytes, 7) + " MiB");
+}
+
+inline void add_compressor_lines(std::vector<std::string>& lines, const context_plan& p, const compressor_plan& c) {
+  const std::string who = "llama_dsv4_comp_state";
+  const std::string_view kind = c.kind;
+  lines.push_back("llama_kv_cache_dsv4: creating DSV4 " +
+                  std::string(kind == "csa" ? "CSA" : kind == "hca" ? "HCA" : "lightning-indexer") +
+                  " compressor state");
+  add_buffer_lines(lines, p, c.name, who, " DSV4 " + std::string(kind) + " state buffer size = ");
+  lines.push_back(who + ": " + std::string(kind) + " ratio = " + std::to_string(c.ratio) + ", state = " +
+                  std::to_string(c.rows) + " x " + std::to_string(c.row_elements) + ", streams = " +
+                  std::to_string(p.n_seq_max) + ", rs_seq = " + std::to_string(p.n_rs_seq) + ", layers = " +
+                  std::to_string(c.layers) + ", size = " + mib(c.bytes, 7) + " MiB");
+}
+
+inline void add_recurrent_lines(std::vector<std::string>& lines, const hparams& h, const context_plan& p) {
+  const recurrent_plan& r = p.recurrent;
+  add_buffer_lines(lines, p, "recurrent", "llama_memory_recurrent", " RS buffer size = ");
+  // The number of layers in this line is the model's, not that of the layers with a state.
+  lines.push_back("llama_memory_recurrent: size = " + mib(r.r_bytes + r.s_bytes + r.p_bytes, 7) + " MiB (" +
+                  number(r.cells, 6) + " cells, " + number(h.n_layer(), 3) + " layers, " + number(p.n_seq_max, 2) +
+                  " seqs " + number(p.n_rs_seq, 2) + " rs_seq), R (f32): " + mib(r.r_bytes, 7) + " MiB, S (f32): " +
+                  mib(r.s_bytes, 7) + " MiB, P (f32): " + mib(r.p_bytes, 7) + " MiB");
+}
+
 }  // namespace detail
 
 /// The lines about memory that llama.cpp prints when it creates this context, digit by digit. Devices are named
 /// GPU0 … and CPU, where the engine prints the names of its buffers. None when the engine refuses.
 [[nodiscard]] inline std::vector<std::string> log_lines(const hparams& h, const settings& s, const context_plan& p) {
-  using detail::mib;
   std::vector<std::string> lines;
   if (p.refused) return lines;
-  const auto number = [](std::uint64_t n, std::size_t width) {
-    return detail::right_aligned(std::to_string(n), width);
-  };
-  const std::string flash_names[] = {"auto", "enabled", "disabled"};
-  flash_attention flash = h.architecture->flash_attn ? s.flash_attn : flash_attention::off;
-  if (flash == flash_attention::automatic && detail::is_quantized(s.type_v)) flash = flash_attention::on;
-  lines.push_back("llama_context: n_seq_max             = " + std::to_string(p.n_seq_max));
-  lines.push_back("llama_context: n_ctx                 = " + std::to_string(p.n_ctx));
-  lines.push_back("llama_context: n_ctx_seq             = " + std::to_string(p.n_ctx_seq));
-  lines.push_back("llama_context: n_batch               = " + std::to_string(p.n_batch));
-  lines.push_back("llama_context: n_ubatch              = " + std::to_string(p.n_ubatch));
-  lines.push_back("llama_context: causal_attn           = " + std::to_string(h.causal_attn ? 1 : 0));
-  lines.push_back("llama_context: flash_attn            = " + flash_names[static_cast<std::size_t>(flash)]);
-  lines.push_back("llama_context: kv_unified            = " + std::string(s.kv_unified ? "true" : "false"));
-  lines.push_back("llama_context: n_rs_seq              = " + std::to_string(p.n_rs_seq));
-  if (p.n_ctx_seq < h.n_ctx_train) {
-    lines.push_back("llama_context: n_ctx_seq (" + std::to_string(p.n_ctx_seq) + ") < n_ctx_train (" +
-                    std::to_string(h.n_ctx_train) + ") -- the full capacity of the model will not be utilized");
-  } else if (p.n_ctx_seq > h.n_ctx_train) {
-    lines.push_back("llama_context: n_ctx_seq (" + std::to_string(p.n_ctx_seq) + ") > n_ctx_train (" +
-                    std::to_string(h.n_ctx_train) + ") -- possible training context overflow");
-  }
-  const auto add_cache = [&](const cache_plan& c) {
-    const std::string_view name = c.name;
-    const std::string cells = std::to_string(c.cells) + " cells";
-    if (name == "base") lines.push_back("llama_kv_cache_iswa: creating non-SWA KV cache, size = " + cells);
-    if (name == "swa") lines.push_back("llama_kv_cache_iswa: creating     SWA KV cache, size = " + cells);
-    detail::add_buffer_lines(lines, p, name, "llama_kv_cache", " KV buffer size = ");
-    lines.push_back("llama_kv_cache: size = " + mib(c.k_bytes + c.v_bytes, 7) + " MiB (" + number(c.cells, 6) +
-                    " cells, " + number(c.layers, 3) + " layers, " + number(p.n_seq_max, 2) + "/" +
-                    std::to_string(c.n_stream) + " seqs), K (" + type_name(s.type_k) + "): " + mib(c.k_bytes, 7) +
-                    " MiB, V (" + type_name(s.type_v) + "): " + mib(c.v_bytes, 7) + " MiB");
-  };
+  detail::add_context_lines(lines, h, s, p);
   // A hybrid creates its index cache after the states, all others in the order of the plan.
   const auto is_late = [&](const cache_plan& c) { return p.recurrent.exists && std::string_view(c.name) == "indexer"; };
   for (const cache_plan& c : p.caches) {
-    if (!is_late(c)) add_cache(c);
+    if (!is_late(c)) detail::add_cache_lines(lines, h, s, p, c);
   }
-  for (const compressor_plan& c : p.compressors) {
-    lines.push_back("llama_dsv4_comp_state: " + std::string(c.name) + " ratio = " + std::to_string(c.ratio) +
-                    ", state = " + std::to_string(c.rows) + " x " + std::to_string(c.row_elements) + ", streams = " +
-                    std::to_string(p.n_seq_max) + ", rs_seq = " + std::to_string(p.n_rs_seq) + ", layers = " +
-                    std::to_string(c.layers) + ", size = " + mib(c.bytes, 7) + " MiB");
-  }
-  if (p.recurrent.exists) {
-    const recurrent_plan& r = p.recurrent;
-    detail::add_buffer_lines(lines, p, "recurrent", "llama_memory_recurrent", " RS buffer size = ");
-    // The number of layers in this line is the model's, not that of the layers with a state.
-    lines.push_back("llama_memory_recurrent: size = " + mib(r.r_bytes + r.s_bytes + r.p_bytes, 7) + " MiB (" +
-                    number(r.cells, 6) + " cells, " + number(h.n_layer(), 3) + " layers, " + number(p.n_seq_max, 2) +
-                    " seqs " + number(p.n_rs_seq, 2) + " rs_seq), R (f32): " + mib(r.r_bytes, 7) + " MiB, S (f32): " +
-                    mib(r.s_bytes, 7) + " MiB, P (f32): " + mib(r.p_bytes, 7) + " MiB");
-  }
+  for (const compressor_plan& c : p.compressors) detail::add_compressor_lines(lines, p, c);
+  if (p.recurrent.exists) detail::add_recurrent_lines(lines, h, p);
   for (const cache_plan& c : p.caches) {
-    if (is_late(c)) add_cache(c);
+    if (is_late(c)) detail::add_cache_lines(lines, h, s, p, c);
   }
   return lines;
 }
@@ -344,6 +461,7 @@ namespace detail {
 
 [[nodiscard]] inline std::string attention_of(const hparams& h) {
   if (h.architecture->memory == memory_kind::none) return "none";
+  if (h.n_layer_all == 0) return "unknown";  // the file is not loaded
   bool recurrent = false;
   bool attention = false;
   std::uint32_t most = 0;
@@ -435,6 +553,84 @@ namespace detail {
 
 }  // namespace detail
 
+namespace detail {
+
+[[nodiscard]] inline std::string defaults_of(const config::json& options) {
+  const auto at = options.find("defaults");
+  return at != options.end() && at->is_string() ? at->get<std::string>() : std::string(default_defaults);
+}
+
+/// Whose defaults hold where an option was not given.
+inline void note_defaults(config::evaluation& e, const config::json& options, const settings& s) {
+  const std::string defaults = defaults_of(options);
+  if (defaults == "c_api") {
+    e.notes.push_back("defaults of llama.cpp's C API: n_ctx 512, one sequence, the window's cache kept at full size");
+    return;
+  }
+  const bool server = defaults == "server";
+  std::string note = server ? "defaults of llama-server (defaults=c_api asks the C API)"
+                            : "defaults of llama.cpp's command-line tools (defaults=c_api asks the C API)";
+  note += ": n_ctx of the model, the window's cache as small as it can be";
+  if (server) note += ", 4 sequences in one buffer unless n_seq_max is given";
+  if (s.n_ctx == 0) note += "; --fit, which is on, takes a shorter n_ctx where device memory does not suffice";
+  e.notes.push_back(note);
+}
+
+/// Published files of multi-query models leave the number of KV heads out.
+inline void note_falcon(config::evaluation& e, const hf_source& source, const hparams& h) {
+  const auto several = source.peek("multi_query");
+  if (h.architecture->name != "falcon" || !source.has_class() || source.peek("num_kv_heads") ||
+      source.peek("n_head_kv") || (several && several->value() == false) || h.n_head < 2) {
+    return;
+  }
+  e.notes.push_back("one KV head, as in all published GGUF files of multi-query models; the converter of this version "
+                    "reads through AutoConfig, which states " + std::to_string(h.n_head) +
+                    ", and writes a file that does not load");
+}
+
+[[nodiscard]] inline bool same_plan(const context_plan& a, const context_plan& b) {
+  if (!(a.refused == b.refused) || a.caches.size() != b.caches.size()) return false;
+  for (std::uint32_t d = 0; d <= max_devices; ++d) {
+    if (a.bytes_per_device[d] != b.bytes_per_device[d]) return false;
+    if (a.layers_per_device[d] != b.layers_per_device[d]) return false;
+  }
+  for (std::size_t i = 0; i < a.caches.size(); ++i) {
+    const cache_plan& x = a.caches[i];
+    const cache_plan& y = b.caches[i];
+    if (x.cells != y.cells || x.n_stream != y.n_stream) return false;
+    if (x.k_bytes != y.k_bytes || x.v_bytes != y.v_bytes) return false;
+  }
+  return a.total_bytes == b.total_bytes && a.cpu == b.cpu;
+}
+
+/// Says of each option that changes nothing for this model that it does not.
+inline void note_idle_options(config::evaluation& e, const config::json& options, const hparams& h, const settings& s,
+                              const context_plan& p) {
+  const config::json named = by_own_names(options);
+  for (const auto& [option, value] : named.items()) {
+    if (value.is_null() || option == "version" || option == "defaults" || option == "n_ctx") continue;
+    config::json rest = named;
+    rest.erase(option);
+    const settings without = read_settings(rest);
+    const bool default_value = e.settings.contains(option) && to_json(without)[option] == e.settings[option];
+    if (default_value) continue;
+    try {
+      const context_plan other = plan(h, without);
+      if (!same_plan(p, other) || log_lines(h, without, other) != log_lines(h, s, p)) continue;
+    } catch (const size_error&) {
+      continue;
+    }
+    e.notes.push_back(option + " has no effect on this model's memory" +
+                      (s.devices == 0 && (option == "n_gpu_layers" || option == "tensor_split" ||
+                                          option == "main_gpu" || option == "split_mode" || option == "offload_kqv" ||
+                                          option == "device_memory")
+                           ? " without devices"
+                           : ""));
+  }
+}
+
+}  // namespace detail
+
 /// The engine's figures under the names of its own structures: total_bytes, k_bytes, v_bytes, n_ctx …, caches[],
 /// layers[], bytes_per_device, layers_per_device; `error` where the engine refuses. `d` is a config.json, or GGUF
 /// metadata as an object. Throws config_error, usage_error, size_error.
@@ -449,6 +645,8 @@ namespace detail {
       version->get_ref<const std::string&>().find("0.5.0-dev") == std::string::npos) {
     e.notes.push_back("answered by the rules of llama.cpp " + std::string(measured_version));
   }
+  e.settings["defaults"] = detail::defaults_of(options);
+  detail::note_defaults(e, options, s);
   hparams h;
   if (const auto gguf = gguf_architecture(config::node(d))) {
     h = load_hparams(read_gguf_metadata(d));
@@ -457,9 +655,10 @@ namespace detail {
     const detail::hf_source source(d);
     h = load_hparams(detail::convert(source));
     e.sources = source.sources();
+    detail::note_falcon(e, source, h);
     e.model_type = source.text_model_type().value_or(source.root_model_type().value_or(""));
   }
-  e.model_layers = h.n_layer();
+  e.model_layers = h.n_layer_all > 0 ? h.n_layer() : h.block_count;
   e.attention = detail::attention_of(h);
   const context_plan p = plan(h, s);
   if (p.refused) {
@@ -474,6 +673,7 @@ namespace detail {
   }
   detail::fill_figures(e, h, s, p);
   e.figures["log"] = log_lines(h, s, p);
+  detail::note_idle_options(e, options, h, s, p);
   e.total_bytes = p.total_bytes;
   for (std::uint32_t i = 0; i <= p.cpu; ++i) {
     // Without GPUs the cache is in the memory that is budgeted; beside GPUs the host is a device of its own.

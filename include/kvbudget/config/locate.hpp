@@ -1,13 +1,14 @@
 // Where a config is: a file (JSON or GGUF), a folder, standard input, or a model in the local Hugging Face cache.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <kvbudget/config/document.hpp>
 #include <kvbudget/config/gguf.hpp>
@@ -49,10 +50,46 @@ namespace detail {
          text.find("..") == text.npos;
 }
 
+/// A regular file, or a link to one.
+[[nodiscard]] inline bool is_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+/// The GGUF file of a folder that has no config.json: the only one, or the first part of a split model. Throws
+/// config_error where there is none, or several.
+[[nodiscard]] inline std::string gguf_of_folder(const std::filesystem::path& folder) {
+  std::vector<std::string> models;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    const kvbudget::detail::part_number part = kvbudget::detail::part_of(name, ".gguf");
+    const bool first = part.parts == 0 || part.part == 1;
+    if (kvbudget::detail::ends_with(name, ".gguf") && name.substr(0, 6) != "mmproj" && first &&
+        is_file(entries->path())) {
+      models.push_back(name);
+    }
+  }
+  std::sort(models.begin(), models.end());
+  if (models.size() == 1) return (folder / models[0]).string();
+  std::string listed;
+  for (std::size_t i = 0; i < models.size() && i < 8; ++i) listed += (i == 0 ? "" : ", ") + models[i];
+  throw config_error({folder.string(), "", listed}, models.empty() ? "no config.json here" : "several GGUF models",
+                     "a folder with a config.json, or with one GGUF model");
+}
+
 [[nodiscard]] inline located_config from_folder(const std::filesystem::path& folder, std::string revision) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(folder / "config.json", ignored))) {
+    return {read_gguf_document(gguf_of_folder(folder)), std::nullopt, std::move(revision)};
+  }
+  if (!is_file(folder / "config.json")) {
+    throw config_error({(folder / "config.json").string(), "", ""}, "cannot be read", "a readable file");
+  }
   located_config found{read_document((folder / "config.json").string()), std::nullopt, std::move(revision)};
   const auto quant = folder / "hf_quant_config.json";
-  if (std::filesystem::exists(quant)) found.hf_quant_config = read_document(quant.string());
+  if (is_file(quant)) found.hf_quant_config = read_document(quant.string());
   return found;
 }
 
@@ -66,7 +103,8 @@ namespace detail {
   std::string revision = wanted;
   if (std::ifstream reference(model / "refs" / wanted); reference) std::getline(reference, revision);
   const std::filesystem::path snapshot = model / "snapshots" / revision;
-  if (!std::filesystem::exists(snapshot / "config.json")) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(snapshot, ignored)) {
     throw config_error({id, "", ""},
                        "neither a path nor a model in the local Hugging Face cache (" + hub_cache().string() + ")",
                        "a config.json, a folder that holds one, '-', or a cached model id");
@@ -82,11 +120,17 @@ namespace detail {
 /// Throws config_error.
 [[nodiscard]] inline located_config locate_config(const std::string& name) {
   if (name == "-") {
-    const std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+    std::string text = read_limited(std::cin);
     if (text.substr(0, 4) == kvbudget::detail::gguf_magic) {
+      // Of a whole model the header is enough.
+      char piece[1U << 16U];
+      while (text.size() < kvbudget::detail::max_gguf_header && std::cin.read(piece, sizeof piece).gcount() > 0) {
+        text.append(piece, static_cast<std::size_t>(std::cin.gcount()));
+      }
       std::istringstream stream(text);
       return {read_gguf_document(stream, text.size(), "standard input"), std::nullopt, ""};
     }
+    check_document_size(text, "standard input");
     return {parse_document(text, "standard input"), std::nullopt, ""};
   }
   const std::filesystem::path path(name);
@@ -96,7 +140,7 @@ namespace detail {
   if (kvbudget::detail::is_gguf_file(name)) return {read_gguf_document(name), std::nullopt, ""};
   located_config found{read_document(name), std::nullopt, ""};
   const auto quant = path.parent_path() / "hf_quant_config.json";
-  if (path.filename() == "config.json" && std::filesystem::exists(quant, ignored)) {
+  if (path.filename() == "config.json" && detail::is_file(quant)) {
     found.hf_quant_config = read_document(quant.string());
   }
   return found;

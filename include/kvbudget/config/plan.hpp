@@ -536,6 +536,7 @@ inline void check_stages(const config::evaluation& e, const plan_question& q) {
     r.prefix = detail::answer_prefix(r.answer, q, r.budget);
     r.movement = detail::answer_movement(located, r.answer, q, weights);
   }
+  r.answer.notes.insert(r.answer.notes.end(), q.notes.begin(), q.notes.end());
   r.files = std::move(q.files);
   if (r.files) r.files->tensors.clear();
   return r;

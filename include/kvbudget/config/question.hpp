@@ -42,6 +42,7 @@ struct plan_question {
   std::vector<bytes> weight_sizes;                       ///< one for all of the model, or one for each device, the host
                                                          ///< last; in place of those of `devices`
   std::optional<model_weights> files;                    ///< the same from files
+  std::vector<std::string> notes;                        ///< on what was given, for the report
   std::vector<std::string> device_sources;               ///< where a known device's capacity comes from
   std::optional<device_budget> host;
   basis weights = basis::untested;

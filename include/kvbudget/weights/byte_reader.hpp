@@ -85,11 +85,43 @@ class byte_reader {
 template <class Body>
 auto with_file(const std::string& path, const Body& body) {
   std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(path, error);
-  const std::uint64_t size = regular ? std::filesystem::file_size(path, error) : 0;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  const auto refuse = [&path](const char* problem, const char* expected) {
+    throw config_error({path, "", ""}, problem, expected);
+  };
+  if (!error && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    refuse("no regular file", "a file, or a link to one");  // opening a pipe would wait for who writes to it
+  }
+  const std::uint64_t size = error ? 0 : std::filesystem::file_size(path, error);
+  if (error) refuse("cannot be read", "a readable file");
   std::ifstream stream(path, std::ios::binary);
-  if (!regular || error || !stream) throw config_error({path, "", ""}, "cannot be read", "a readable file");
+  if (!stream) refuse("cannot be read", "a readable file");
   return body(stream, size);
+}
+
+[[nodiscard]] inline bool ends_with(std::string_view text, std::string_view end) noexcept {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// NAME-00002-of-00003.EXTENSION: the number of the part and of the parts; zeros when the name has another form.
+struct part_number {
+  std::uint64_t part = 0;
+  std::uint64_t parts = 0;
+};
+[[nodiscard]] inline part_number part_of(std::string_view name, std::string_view extension) {
+  constexpr std::size_t digits = 5;
+  if (!ends_with(name, extension)) return {};
+  name.remove_suffix(extension.size());
+  if (name.size() < 2 * digits + 5 || name.substr(name.size() - digits - 4, 4) != "-of-") return {};
+  const auto number = [](std::string_view text) {
+    std::uint64_t value = 0;
+    for (const char c : text) {
+      if (c < '0' || c > '9') return std::uint64_t{0};
+      value = value * 10 + static_cast<std::uint64_t>(c - '0');
+    }
+    return value;
+  };
+  return {number(name.substr(name.size() - 2 * digits - 4, digits)), number(name.substr(name.size() - digits))};
 }
 
 /// The magic of a GGUF file, whatever its name.

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include <kvbudget/config/document.hpp>
+#include <kvbudget/config/llama_cpp/loader_keys.hpp>
 #include <kvbudget/weights/byte_reader.hpp>
 #include <kvbudget/weights/model_weights.hpp>
+#include <kvbudget/weights/name_list.hpp>
 #include <kvbudget/weights/tensor_types.hpp>
 
 namespace kvbudget {
@@ -22,8 +24,10 @@ struct gguf_header {
   std::uint32_t version = 0;
   std::uint64_t alignment = 32;
   /// By key. Of a list of strings, of one with more than 1,024 entries and of a string of more than 4,096 bytes only
-  /// the kind and length are kept, as text: vocabularies are large, and nothing here needs them.
+  /// the kind and length are kept, as text: vocabularies are large, and nothing here needs them. Of a file with more
+  /// keys or longer lists than any model has, what no loader of llama.cpp reads is left out.
   config::json metadata = config::json::object();
+  config::json value_types = config::json::object();  ///< see config::document
   std::vector<weight_tensor> tensors;
   std::uint64_t data_end = 0;  ///< where the last tensor ends in the file: the file must be that long
 };
@@ -34,6 +38,11 @@ inline constexpr std::uint64_t max_gguf_header = std::uint64_t{1} << 28U;  // pu
 inline constexpr std::uint64_t max_gguf_name = 65'535;
 inline constexpr std::uint64_t max_kept_string = 4'096;
 inline constexpr std::uint64_t max_kept_list = 1'024;  // llama.cpp knows at most 512 layers
+inline constexpr std::uint64_t max_kept_values = 65'536;  // of keys that nobody reads; published files have some 100
+inline constexpr std::uint64_t max_ggml_name = 63;        // GGML_MAX_NAME with its end
+inline constexpr std::uint32_t gguf_u32 = 4;
+inline constexpr std::uint32_t gguf_i32 = 5;
+inline constexpr std::uint32_t gguf_f32 = 6;
 inline constexpr std::uint32_t gguf_bool = 7;
 inline constexpr std::uint32_t gguf_string = 8;
 inline constexpr std::uint32_t gguf_array = 9;
@@ -64,16 +73,14 @@ class gguf_parser {
     const std::uint64_t tensors = count("the number of tensors", 24);    // name, dimensions, type, offset
     const std::uint64_t pairs = count("the number of metadata keys", 13);  // key of at least one byte, type, value
     for (std::uint64_t i = 0; i < pairs; ++i) read_pair();
-    if (const auto at = header_.metadata.find("general.alignment"); at != header_.metadata.end()) {
-      const std::uint64_t a = at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
-      if (a == 0 || (a & (a - 1)) != 0 || a > max_gguf_header) {
-        throw config_error({in_.file(), "general.alignment", config::detail::shown(*at)}, "unusable value",
-                           "a power of two");
-      }
-      header_.alignment = a;
+    if (const auto twice = names_.repeated()) {
+      throw config_error({in_.file(), *twice, ""}, "this key is there twice", "each key once");
     }
+    names_.drop(0);
+    read_alignment();
     checked_count offset = 0U;
     checked_count end = 0U;
+    header_.tensors.reserve(static_cast<std::size_t>(tensors));
     for (std::uint64_t i = 0; i < tensors; ++i) {
       header_.tensors.push_back(read_tensor(offset));
       end = offset + header_.tensors.back().bytes;
@@ -82,6 +89,7 @@ class gguf_parser {
         fail_tensor(header_.tensors.back().name, "the sum of the tensors overflows", "less than 2^64");
       }
     }
+    if (const auto twice = names_.repeated()) fail_tensor(*twice, "declared twice", "one tensor of a name");
     const checked_count data_end = round_up(in_.position(), header_.alignment) + end;
     if (!data_end.valid()) in_.fail(in_.position(), "", "the sum of the tensors overflows", "less than 2^64");
     header_.data_end = tensors == 0 ? in_.position() : data_end.value();
@@ -100,23 +108,66 @@ class gguf_parser {
     return n;
   }
 
-  [[nodiscard]] std::string name(std::string_view what) {
+  void read_alignment() {
+    const auto at = header_.metadata.find("general.alignment");
+    if (at == header_.metadata.end()) return;
+    if (const auto type = header_.value_types.find("general.alignment"); type != header_.value_types.end()) {
+      throw config_error({in_.file(), "general.alignment", config::detail::shown(*at)},
+                         "of type " + type->get<std::string>(), "of type u32");
+    }
+    const std::uint64_t a = at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
+    if (a == 0 || (a & (a - 1)) != 0 || a > max_gguf_header) {
+      throw config_error({in_.file(), "general.alignment", config::detail::shown(*at)}, "unusable value",
+                         "a power of two");
+    }
+    header_.alignment = a;
+  }
+
+  [[nodiscard]] std::string name(std::string_view what, std::uint64_t longest) {
     const std::uint64_t place = in_.position();
     const auto length = in_.number<std::uint64_t>(what);
-    if (length > max_gguf_name) {
-      in_.fail(place, std::to_string(length), std::string(what) + ": too long", "at most 65535 bytes");
+    if (length > longest) {
+      in_.fail(place, std::to_string(length), std::string(what) + ": too long",
+               "at most " + std::to_string(longest) + " bytes");
     }
     return in_.text(length, what);
   }
 
   void read_pair() {
     const std::uint64_t place = in_.position();
-    const std::string key = name("a metadata key");
+    const std::string key = name("a metadata key", max_gguf_name);
     if (key.empty()) in_.fail(place, "", "an empty metadata key", "a name");
-    if (header_.metadata.contains(key)) {
-      throw config_error({in_.file(), key, ""}, "this key is there twice", "each key once");
+    names_.add(key);
+    const std::uint32_t type = value_type();
+    const bool needed = is_needed(key);
+    config::json value = read_value(type, needed || kept_ < max_kept_values);
+    if (value.is_discarded()) return;
+    kept_ += 1 + value.size();
+    if (needed && kept_ > 2 * max_kept_values) {
+      throw config_error({in_.file(), key, ""}, "more keys than a model has", "general.architecture before them");
     }
-    header_.metadata[key] = read_value(value_type());
+    const std::string_view shown = type == gguf_array ? "" : gguf_value_types[type].name;
+    if (type == gguf_array) note_list_type(key, value);
+    else if (type != gguf_u32 && type != gguf_f32 && type != gguf_bool && type != gguf_string)
+      header_.value_types[key] = shown;
+    if (key == "general.architecture" && value.is_string()) architecture_ = value.get<std::string>() + ".";
+    header_.metadata[key] = std::move(value);
+  }
+
+  /// The type of a list's entries, where the JSON value does not show one that llama.cpp takes.
+  void note_list_type(const std::string& key, const config::json& value) {
+    const std::string_view entry = gguf_value_types[list_type_].name;
+    const bool plain = list_type_ == gguf_u32 || list_type_ == gguf_i32 || list_type_ == gguf_f32 ||
+                       list_type_ == gguf_bool;
+    if (!plain || !value.is_array()) header_.value_types[key] = "[" + std::string(entry) + "]";
+  }
+
+  /// A key that somebody reads: of the file itself, or of the model's loader.
+  [[nodiscard]] bool is_needed(std::string_view key) const {
+    if (key == "general.architecture" || key == "general.alignment" || key.substr(0, 6) == "split.") return true;
+    if (!architecture_.empty() && key.substr(0, architecture_.size()) != architecture_) return false;
+    const std::size_t point = key.find('.');
+    return point != key.npos && llama_cpp::detail::is_loader_key(key.substr(point + 1));
   }
 
   [[nodiscard]] std::uint32_t value_type() {
@@ -128,7 +179,14 @@ class gguf_parser {
     return type;
   }
 
-  [[nodiscard]] config::json read_value(std::uint32_t type) {
+  /// Discarded when it is not to be kept.
+  [[nodiscard]] config::json read_value(std::uint32_t type, bool keep) {
+    if (type == gguf_array) return read_list(keep);
+    if (!keep) {
+      in_.skip(type == gguf_string ? in_.number<std::uint64_t>("the length of a string") : gguf_value_types[type].bytes,
+               type == gguf_string ? "a string" : "a value");
+      return config::json(config::json::value_t::discarded);
+    }
     switch (type) {
       case 0: return in_.number<std::uint8_t>("a value");
       case 1: return static_cast<std::int8_t>(in_.number<std::uint8_t>("a value"));
@@ -144,28 +202,28 @@ class gguf_parser {
         in_.skip(length, "a string");
         return "a string of " + std::to_string(length) + " bytes";
       }
-      case gguf_array: return read_list();
       case 10: return in_.number<std::uint64_t>("a value");
       case 11: return static_cast<std::int64_t>(in_.number<std::uint64_t>("a value"));
       default: return std::bit_cast<double>(in_.number<std::uint64_t>("a value"));
     }
   }
 
-  [[nodiscard]] config::json read_list() {
+  [[nodiscard]] config::json read_list(bool keep) {
     const std::uint64_t place = in_.position();
-    const std::uint32_t type = value_type();
+    const std::uint32_t type = list_type_ = value_type();
     if (type == gguf_array) in_.fail(place, "arr", "a list of lists", "a list of numbers, booleans or strings");
     const gguf_value_type& entry = gguf_value_types[type];
     const std::uint64_t n = count("the length of a list", entry.bytes == 0 ? 8 : entry.bytes);
-    if (type != gguf_string && n <= max_kept_list) {
+    if (keep && type != gguf_string && n <= max_kept_list) {
       config::json list = config::json::array();
-      for (std::uint64_t i = 0; i < n; ++i) list.push_back(read_value(type));
+      for (std::uint64_t i = 0; i < n; ++i) list.push_back(read_value(type, true));
       return list;
     }
     if (type != gguf_string) in_.skip(n * entry.bytes, "a list");
     for (std::uint64_t i = 0; type == gguf_string && i < n; ++i) {
       in_.skip(in_.number<std::uint64_t>("the length of a string"), "a string");
     }
+    if (!keep) return config::json(config::json::value_t::discarded);
     return "a list of " + std::to_string(n) + " " + std::string(entry.name);
   }
 
@@ -176,13 +234,17 @@ class gguf_parser {
 
   [[nodiscard]] weight_tensor read_tensor(checked_count expected_offset) {
     weight_tensor t;
-    t.name = name("the name of a tensor");
+    t.name = name("the name of a tensor", max_ggml_name);
+    names_.add(t.name);
     const auto dimensions = in_.number<std::uint32_t>("the number of dimensions");
     if (dimensions > 4) fail_tensor(t.name, "too many dimensions", "at most 4", std::to_string(dimensions));
     checked_count elements = 1U;
     for (std::uint32_t i = 0; i < dimensions; ++i) {
       t.shape.push_back(in_.number<std::uint64_t>("a dimension"));
       elements *= t.shape.back();
+      if (t.shape.back() >> 63U != 0) {
+        fail_tensor(t.name, "a negative dimension", "less than 2^63", std::to_string(t.shape.back()));
+      }
     }
     const auto number = in_.number<std::uint32_t>("the type of a tensor");
     const tensor_type* const type = find_ggml_type(number);
@@ -195,7 +257,9 @@ class gguf_parser {
                   "whole blocks of " + std::to_string(type->block_elements));
     }
     const checked_count bytes = type->bytes_of(elements);
-    if (!bytes.valid()) fail_tensor(t.name, "the product of its dimensions overflows", "less than 2^64 bytes");
+    if (!bytes.valid() || !elements.fits(~std::uint64_t{0} >> 1U)) {
+      fail_tensor(t.name, "the product of its dimensions overflows", "less than 2^63 elements and 2^64 bytes");
+    }
     const auto offset = in_.number<std::uint64_t>("the offset of a tensor");
     if (offset != expected_offset.value()) {
       fail_tensor(t.name, "its data overlap or leave a hole", "offset " + std::to_string(expected_offset.value()),
@@ -209,14 +273,19 @@ class gguf_parser {
 
   byte_reader in_;
   gguf_header header_;
+  name_list names_;           ///< of the keys, then of the tensors
+  std::string architecture_;  ///< with a point at its end, once it is known
+  std::uint32_t list_type_ = 0;
+  std::uint64_t kept_ = 0;
 };
 
 }  // namespace detail
 
 /// The header of one file; `file` names it in errors. Tensor data need not be there: the caller compares data_end.
 /// Throws config_error: truncated, another version or byte order, a count, a string or a list longer than the file, a
-/// list of lists, a repeated key, an unknown type, a row of no whole blocks, an offset that is not where llama.cpp
-/// wants it (each tensor directly after the one before, aligned), a header of more than 256 MiB.
+/// list of lists, a repeated key or tensor, a tensor's name of 64 bytes or more, an unknown type, a row of no whole
+/// blocks, an offset that is not where llama.cpp wants it (each tensor directly after the one before, aligned), a header
+/// of more than 256 MiB.
 [[nodiscard]] inline gguf_header read_gguf_header(std::istream& stream, std::uint64_t size, const std::string& file) {
   return detail::gguf_parser(stream, size, file).read();
 }

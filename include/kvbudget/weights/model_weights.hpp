@@ -1,14 +1,15 @@
 // What the files of a model's weights hold: tensors by name, and their bytes by element type and by what they are for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -156,17 +157,15 @@ namespace detail {
 /// Puts files together. Every name may occur once.
 class weights_builder {
  public:
-  /// Throws config_error on a name that this or an earlier file has.
   void add(std::string file, std::vector<weight_tensor> tensors) {
     const std::size_t index = result_.files.size();
     result_.files.push_back(std::move(file));
-    for (weight_tensor& t : tensors) {
-      const auto [at, is_new] = file_of_.emplace(t.name, index);
-      if (!is_new) {
-        const bool same = at->second == index;
-        throw config_error({result_.files[index], t.name, ""},
-                           same ? "declared twice" : "also in " + result_.files[at->second], "one tensor of a name");
-      }
+    if (result_.tensors.empty()) result_.tensors.swap(tensors);
+    else result_.tensors.insert(result_.tensors.end(), std::make_move_iterator(tensors.begin()),
+                                std::make_move_iterator(tensors.end()));
+    for (std::size_t i = by_name_.size(); i < result_.tensors.size(); ++i) {
+      weight_tensor& t = result_.tensors[i];
+      by_name_.push_back(i);
       t.file = index;
       t.layer = layer_of(t.name);
       t.group = group_of(t.name);
@@ -177,24 +176,49 @@ class weights_builder {
       }
       result_.bytes_by_dtype[std::string(t.dtype)] += t.bytes;
       result_.bytes_by_group[static_cast<std::size_t>(t.group)] += t.bytes;
-      result_.tensors.push_back(std::move(t));
     }
+    sorted_ = false;
   }
-  /// The file of a tensor; nullptr when no file has it.
-  [[nodiscard]] const std::string* find(const std::string& name) const {
-    const auto at = file_of_.find(name);
-    return at == file_of_.end() ? nullptr : &result_.files[at->second];
+  /// The file of a tensor; nullptr when no file has it. Throws as finish().
+  [[nodiscard]] const std::string* find(std::string_view name) {
+    sort();
+    const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), name, [this](std::size_t i, std::string_view n) {
+      return result_.tensors[i].name < n;
+    });
+    if (at == by_name_.end() || result_.tensors[*at].name != name) return nullptr;
+    return &result_.files[result_.tensors[*at].file];
   }
   [[nodiscard]] const model_weights& so_far() const noexcept { return result_; }
+  /// Throws config_error on a name that two tensors have.
   [[nodiscard]] model_weights finish() {
+    sort();
     result_.total_bytes = total_.value();
     result_.parameters = elements_.value();
     return std::move(result_);
   }
 
  private:
+  void sort() {
+    if (sorted_) return;
+    const auto name = [this](std::size_t i) -> const std::string& { return result_.tensors[i].name; };
+    std::sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
+      const int order = name(a).compare(name(b));
+      return order != 0 ? order < 0 : a < b;
+    });
+    sorted_ = true;
+    const auto at = std::adjacent_find(by_name_.begin(), by_name_.end(),
+                                       [&](std::size_t a, std::size_t b) { return name(a) == name(b); });
+    if (at == by_name_.end()) return;
+    const weight_tensor& first = result_.tensors[*at];
+    const weight_tensor& second = result_.tensors[*(at + 1)];
+    throw config_error({result_.files[second.file], second.name, ""},
+                       first.file == second.file ? "declared twice" : "also in " + result_.files[first.file],
+                       "one tensor of a name");
+  }
+
   model_weights result_;
-  std::unordered_map<std::string, std::size_t> file_of_;
+  std::vector<std::size_t> by_name_;  ///< places of tensors
+  bool sorted_ = true;
   checked_count total_;
   checked_count elements_;
 };

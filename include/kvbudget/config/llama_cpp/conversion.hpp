@@ -5,6 +5,7 @@
 #pragma once
 
 #include <kvbudget/config/llama_cpp/converter_classes.hpp>
+#include <kvbudget/config/transformers/layer_kinds.hpp>
 
 namespace kvbudget::llama_cpp::detail {
 
@@ -25,12 +26,36 @@ class conversion {
                          "a draft model, whose conversion needs the target model", "the target model's config");
     }
     if (m_.block_count > max_layers) return m_;  // refused when it is loaded
+    check_fields();
     write();
     check_heads();
     return m_;
   }
 
  private:
+  /// What the classes that read these fields refuse, and the converter would write as it stands.
+  void check_fields() const {
+    if (const auto window = c_.peek("sliding_window"); window && window->value().is_number()) {
+      if (window->value() < 0) window->fail("negative", "a number of positions");
+    }
+    for (const std::string_view key : {"num_key_value_heads", "n_kv_heads", "num_kv_heads", "n_head_kv"}) {
+      const auto heads = c_.peek(key);
+      if (heads && heads->value() == 0) heads->fail("out of range", "at least 1");
+    }
+    const auto types = c_.peek("layer_types");
+    if (!types || !types->value().is_array() || types->value().empty()) return;
+    const std::size_t n = types->value().size();
+    if (n != m_.block_count) {
+      types->fail(std::to_string(n) + " entries for " + std::to_string(m_.block_count) + " layers",
+                  "one entry per layer");
+    }
+    for (std::size_t i = 0; i < n && i < max_layers; ++i) {
+      const config::node kind = types->child(i);
+      if (kind.value() == "window_attention" || kind.value() == "sparse_attention") continue;
+      (void)transformers::detail::kind_of_word(kind);
+    }
+  }
+
   /// The converter would write a file that the engine takes for a model without attention.
   void check_heads() {
     const memory_kind memory = m_.architecture->memory;

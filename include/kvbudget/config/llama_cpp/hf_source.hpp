@@ -82,6 +82,12 @@ class hf_source {
     return std::nullopt;
   }
   [[nodiscard]] bool has(std::string_view key) const { return look_up(key).place != nullptr; }
+  /// A value that is only looked at: it is no source of the plan. nullopt for null.
+  [[nodiscard]] std::optional<config::node> peek(std::string_view key) const {
+    const found at = look_up(key);
+    if (at.place == nullptr || at.value->is_null()) return std::nullopt;
+    return at.place->child(key, *at.value);
+  }
 
   [[nodiscard]] std::optional<std::uint32_t> count(std::initializer_list<std::string_view> keys,
                                                    std::uint64_t highest = config::max_field_value) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include <kvbudget/checked.hpp>
 #include <kvbudget/engines/llama_cpp/architectures.hpp>
@@ -20,12 +21,15 @@ enum class refusal_reason : std::uint8_t {
   block_count_out_of_range,         ///< not 1 … 512 layers
   nextn_layers_exceed_block_count,
   missing_key,                      ///< of the file; `key` names it
+  wrong_type,                       ///< of the file: `key`, `found`, `expected`
   wrong_array_length,               ///< of the file; `key`
+  unusable_value,                   ///< of the file: `key` with the number `head`, on which the engine stops
   no_layer_slides,                  ///< a window, but no layer that uses it
   shared_layer_has_no_source,       ///< the last layer with a cache must be full, the one before it sliding
   no_context_length,                ///< n_ctx 0 and no context length in the file
   no_batch,                         ///< n_batch and n_ubatch 0
   n_seq_max_too_large,              ///< more than 256
+  n_seq_max_over_outputs,           ///< more sequences than outputs of a batch: `head` of them; an assertion
   different_kv_types,               ///< of a model that keeps a latent
   quantized_v_needs_flash_attn,
   k_block_does_not_divide_head,     ///< `block`, `head`
@@ -44,7 +48,9 @@ struct refusal {
   refusal_reason reason = refusal_reason::none;
   std::uint32_t block = 0;
   std::uint32_t head = 0;
-  const char* key = "";
+  std::string_view key = {};       ///< without the architecture's prefix
+  std::string_view found = {};     ///< types by GGUF's names
+  std::string_view expected = {};
 
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason != refusal_reason::none; }
   friend constexpr bool operator==(const refusal& a, const refusal& b) noexcept {
@@ -90,6 +96,7 @@ class per_layer {
 /// The GGUF keys that matter for memory, under their own names without the architecture's prefix.
 struct metadata {
   const llama_cpp::architecture* architecture = nullptr;
+  refusal refused;                                       ///< why the loader gives up on the file's keys
   std::uint32_t block_count = 0;                         ///< layers, those for multi-token prediction included
   std::uint32_t nextn_predict_layers = 0;
   std::uint32_t context_length = 0;
@@ -145,6 +152,7 @@ struct layer_facts {
 struct hparams {
   const llama_cpp::architecture* architecture = nullptr;
   refusal refused;                      ///< why the engine does not load this file
+  std::uint32_t block_count = 0;        ///< as the file says, whatever becomes of it
   std::uint32_t n_ctx_train = 0;
   std::uint32_t n_embd = 0;
   std::uint32_t n_layer_all = 0;        ///< with the layers for multi-token prediction
@@ -159,6 +167,7 @@ struct hparams {
   std::uint32_t n_embd_head_v_swa = 0;
   bool is_mla = false;
   bool has_window = false;              ///< swa_type is not NONE
+  bool draft_of_dsv4 = false;           ///< one window over all layers, prediction layers included (dflash)
   std::uint32_t n_swa = 0;
   std::uint32_t n_layer_dense_lead = 0;
   std::uint32_t indexer_head_size = 0;
@@ -182,6 +191,20 @@ struct hparams {
 
 namespace detail {
 
+/// A draft on a DeepSeek-V4 backbone (models/dflash.cpp): every layer slides, and none may be compressed.
+constexpr void load_backbone_window(const metadata& m, hparams& h) noexcept {
+  h.n_swa = m.sliding_window.value_or(0);
+  h.has_window = h.draft_of_dsv4 = true;
+  for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
+    h.layers[il].slides = true;
+    if (m.compress_ratios[il] != 0) {
+      h.refused = {refusal_reason::unusable_value, 0, m.compress_ratios[il], "attention.compress_ratios"};
+    }
+  }
+  if (!m.sliding_window) h.refused = {refusal_reason::missing_key, 0, 0, "attention.sliding_window"};
+  else if (h.n_swa == 0) h.refused = {refusal_reason::unusable_value, 0, 0, "attention.sliding_window"};
+}
+
 /// llama_model_base::load_swa_pattern and llama_hparams::set_swa_pattern.
 constexpr void load_window(const metadata& m, hparams& h) noexcept {
   const architecture& a = *h.architecture;
@@ -200,6 +223,13 @@ constexpr void load_window(const metadata& m, hparams& h) noexcept {
       if (h.has_window) h.n_swa = a.window;
       break;
     case window_rule::of_64_layers: h.has_window = h.n_layer() == 64; break;
+    case window_rule::draft:
+      if (m.hyper_connection_count > 0) {
+        load_backbone_window(m, h);
+        return;
+      }
+      h.has_window = given > 0;
+      break;
     case window_rule::attention_layers:
       h.has_window = given > 0;
       for (std::uint32_t il = 0; h.has_window && il < h.n_layer(); ++il) h.layers[il].slides = !h.layers[il].recurrent;
@@ -232,6 +262,10 @@ constexpr void load_window(const metadata& m, hparams& h) noexcept {
 constexpr void load_recurrent_layers(const metadata& m, hparams& h) noexcept {
   const architecture& a = *h.architecture;
   const std::uint32_t interval = m.full_attention_interval.value_or(a.recurrent_interval);
+  if (a.recurrent == recurrent_rule::interval && !m.recurrent_layers.given() && interval == 0) {  // divided by
+    h.refused = {refusal_reason::unusable_value, 0, 0, "full_attention_interval"};
+    return;
+  }
   for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
     layer_facts& l = h.layers[il];
     const bool in_trunk = il < h.n_layer();
@@ -243,7 +277,7 @@ constexpr void load_recurrent_layers(const metadata& m, hparams& h) noexcept {
       case recurrent_rule::no_kv_heads_no_ffn: l.recurrent = in_trunk && l.head_count_kv == 0 && !l.has_ffn; break;
       case recurrent_rule::interval:
         if (m.recurrent_layers.given()) l.recurrent = m.recurrent_layers[il] != 0;
-        else l.recurrent = in_trunk && (interval == 0 || (il + 1) % interval != 0);
+        else l.recurrent = in_trunk && (il + 1) % interval != 0;
         break;
     }
   }
@@ -262,29 +296,124 @@ constexpr void load_indexer(const metadata& m, hparams& h) noexcept {
   }
 }
 
-/// llama_hparams::n_embd_r and n_embd_s.
+/// llama_hparams::n_embd_r and n_embd_s, of the keys that the architecture's loader reads.
 constexpr void load_states(const metadata& m, hparams& h) noexcept {
   const checked_count n_embd = h.n_embd;
   const checked_count heads = h.n_head;
   const checked_count kernel_less_one = m.ssm_conv_kernel > 0 ? m.ssm_conv_kernel - 1 : 0U;
-  const checked_count kda = m.kda_head_dim;
-  const checked_count kda_kernel = m.ssm_conv_kernel > 0 ? kernel_less_one : checked_count(3U);
-  const checked_count lightning = h.architecture->lightning ? h.n_embd_head_k_full : 0U;
-  if (m.wkv_head_size != 0) {
-    h.n_embd_r = checked_count(m.token_shift_count) * n_embd;
-    h.n_embd_s = n_embd * m.wkv_head_size;
-    return;
+  switch (h.architecture->states) {
+    case state_rule::none: break;
+    case state_rule::mamba:
+    case state_rule::mamba_groups: {
+      const std::uint32_t groups = h.architecture->states == state_rule::mamba_groups ? m.ssm_group_count : 0U;
+      h.n_embd_r = kernel_less_one * (checked_count(m.ssm_inner_size) + checked_count(2U) * groups * m.ssm_state_size);
+      h.n_embd_s = checked_count(m.ssm_state_size) * m.ssm_inner_size;
+      break;
+    }
+    case state_rule::kda: {
+      const checked_count kda = m.kda_head_dim;
+      const checked_count kernel = m.ssm_conv_kernel > 0 ? kernel_less_one : checked_count(3U);
+      h.n_embd_r = checked_count(3U) * kernel * heads * kda;  // Q, K and V
+      h.n_embd_s = kda * kda * heads;
+      break;
+    }
+    case state_rule::short_conv:
+      if (m.shortconv_l_cache != 0) h.n_embd_r = n_embd * (m.shortconv_l_cache - 1);
+      break;
+    case state_rule::wkv:
+      if (m.wkv_head_size != 0) h.n_embd_r = checked_count(m.token_shift_count) * n_embd;
+      h.n_embd_s = n_embd * m.wkv_head_size;
+      break;
+    case state_rule::lightning:
+      h.n_embd_s = checked_count(h.n_embd_head_k_full) * h.n_embd_head_k_full * heads;
+      break;
   }
-  if (m.shortconv_l_cache != 0) h.n_embd_r = n_embd * (m.shortconv_l_cache - 1);
-  else if (m.kda_head_dim != 0) h.n_embd_r = checked_count(3U) * kda_kernel * heads * kda;  // Q, K and V
-  else h.n_embd_r = kernel_less_one *
-                    (checked_count(m.ssm_inner_size) + checked_count(2U) * m.ssm_group_count * m.ssm_state_size);
-  if (m.kda_head_dim != 0) h.n_embd_s = kda * kda * heads;
-  else if (h.architecture->lightning) h.n_embd_s = lightning * lightning * heads;
-  else h.n_embd_s = checked_count(m.ssm_state_size) * m.ssm_inner_size;
-  if (m.ple_layer && m.ple_conv_kernel > 0) {
+  if (h.architecture->ngrams && m.ple_layer && m.ple_conv_kernel > 0) {
     h.ple_layer = *m.ple_layer;
     h.ple_conv_state = checked_count(m.ple_conv_kernel - 1) * m.ple_ngram_size * m.hyper_connection_count * n_embd;
+  }
+}
+
+/// Does the loader read attention.indexer.* (and may it find indexer types there)?
+[[nodiscard]] constexpr bool reads_indexer(const architecture& a) noexcept {
+  switch (a.memory) {
+    case memory_kind::hybrid_idx:
+    case memory_kind::dsa:
+    case memory_kind::dsa_iswa:
+    case memory_kind::msa:
+    case memory_kind::dsv4: return true;
+    default: return false;
+  }
+}
+[[nodiscard]] constexpr bool reads_indexer_types(const metadata& m) noexcept {
+  const architecture& a = *m.architecture;
+  if (!reads_indexer(a) || a.indexer == indexer_rule::every_layer) return false;
+  return a.memory != memory_kind::dsa || a.indexer != indexer_rule::none_or_file || m.indexer_top_k > 0;  // hy_v4
+}
+
+/// Lists must have one entry a layer, where the loader looks at them.
+constexpr void check_lists(const metadata& m, hparams& h) noexcept {
+  const architecture& a = *m.architecture;
+  struct checked_list {
+    const per_layer& values;
+    std::uint32_t length;
+    std::string_view key;
+    bool read;
+  };
+  const bool recurrent = a.recurrent == recurrent_rule::interval;
+  for (const checked_list& c :
+       {checked_list{m.head_count, m.block_count, "attention.head_count", true},
+        checked_list{m.head_count_kv, m.block_count, "attention.head_count_kv", true},
+        checked_list{m.feed_forward_length, m.block_count, "feed_forward_length", true},
+        checked_list{m.recurrent_layers, m.block_count, "attention.recurrent_layers", recurrent},
+        checked_list{m.compress_ratios, m.block_count, "attention.compress_ratios", a.ngrams},
+        checked_list{m.indexer_types, h.n_layer(), "attention.indexer.types",
+                     reads_indexer_types(m) && a.memory != memory_kind::dsa_iswa}}) {
+    if (c.read && c.values.is_list() && c.values.size() != c.length) {
+      h.refused = {refusal_reason::wrong_array_length, 0, 0, c.key};
+    }
+  }
+  if (a.memory == memory_kind::dsv4 && m.compress_ratios.size() < h.n_layer_all) {
+    h.refused = {refusal_reason::wrong_array_length, 0, 0, "attention.compress_ratios"};
+  }
+}
+
+/// Sizes of 0 that would make tensors without elements: the engine stops there (llama_model_loader::create_tensor).
+constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
+  const architecture& a = *h.architecture;
+  if (h.refused) return;
+  const auto refuse = [&h](std::string_view key) { h.refused = {refusal_reason::unusable_value, 0, 0, key}; };
+  bool recurrent = false;
+  bool attention = false;
+  bool kv_heads = false;
+  for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
+    recurrent = recurrent || h.layers[il].recurrent;
+    attention = attention || !h.layers[il].recurrent || a.recurrent == recurrent_rule::every_layer_is_both;
+    kv_heads = kv_heads || h.layers[il].head_count_kv > 0;
+  }
+  if (a.memory != memory_kind::none && attention && (a.memory == memory_kind::attention || kv_heads)) {
+    if (h.n_head == 0 && !a.key_length_without_heads) return refuse("attention.head_count");
+    if (!kv_heads && h.n_layer() > 0) return refuse("attention.head_count_kv");
+    if (h.n_embd_head_k_full == 0) return refuse("attention.key_length");
+    if (h.n_embd_head_v_full == 0 && !h.is_mla) return refuse("attention.value_length");
+  }
+  if (!recurrent) return;
+  const bool wide = a.states == state_rule::short_conv || a.states == state_rule::wkv;
+  if (wide && h.n_embd == 0) return refuse("embedding_length");
+  switch (a.states) {
+    case state_rule::none:
+    case state_rule::lightning: return;
+    case state_rule::short_conv: return m.shortconv_l_cache == 0 ? refuse("shortconv.l_cache") : void();
+    case state_rule::wkv: return m.wkv_head_size == 0 ? refuse("wkv.head_size") : void();
+    case state_rule::kda:
+      if (m.kda_head_dim == 0) return refuse("kda.head_dim");
+      if (m.ssm_conv_kernel == 0) return refuse("ssm.conv_kernel");
+      return;
+    case state_rule::mamba:
+    case state_rule::mamba_groups:
+      if (m.ssm_conv_kernel == 0) return refuse("ssm.conv_kernel");
+      if (m.ssm_inner_size == 0) return refuse("ssm.inner_size");
+      if (m.ssm_state_size == 0) return refuse("ssm.state_size");
   }
 }
 
@@ -295,43 +424,38 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
   hparams h;
   h.architecture = m.architecture;
   const architecture& a = *m.architecture;
+  h.block_count = m.block_count;
   h.n_ctx_train = m.context_length;
   h.n_embd = m.embedding_length;
-  h.n_layer_all = m.block_count;
-  h.n_layer_nextn = m.nextn_predict_layers;
   h.causal_attn = m.causal.value_or(true) && a.causal;
-  h.n_layer_dense_lead = m.leading_dense_block_count;
-  h.indexer_head_size = m.indexer_key_length;
-  h.indexer_kpool = m.indexer_kpool;
-  h.indexer_top_k = m.indexer_top_k;
-  const auto refuse = [&h](refusal_reason reason, const char* key = "") { h.refused = {reason, 0, 0, key}; };
-
-  const std::uint64_t expanded = std::uint64_t{m.block_count} * (m.num_loops == 0 ? 1U : m.num_loops);
+  if (a.memory == memory_kind::msa) h.n_layer_dense_lead = m.leading_dense_block_count;
+  if (detail::reads_indexer(a)) {
+    h.indexer_head_size = m.indexer_key_length;
+    h.indexer_top_k = m.indexer_top_k;
+    if (a.indexer == indexer_rule::all_or_file) h.indexer_kpool = m.indexer_kpool;
+  }
+  const auto refuse = [&h](refusal_reason reason, std::string_view key = {}) { h.refused = {reason, 0, 0, key}; };
+  if (m.refused) {
+    h.refused = m.refused;
+    return h;
+  }
+  const std::uint32_t loops = a.loops ? m.num_loops : 1U;
+  if (loops == 0) {
+    refuse(refusal_reason::unusable_value, "num_loops");
+    return h;
+  }
+  const std::uint64_t expanded = std::uint64_t{m.block_count} * loops;
   if (m.block_count == 0 || expanded > max_layers) {
     refuse(refusal_reason::block_count_out_of_range);
-    h.n_layer_all = h.n_layer_nextn = 0;
     return h;
   }
-  if (h.n_layer_nextn > h.n_layer_all) {
+  if (m.nextn_predict_layers > m.block_count) {
     refuse(refusal_reason::nextn_layers_exceed_block_count);
-    h.n_layer_all = h.n_layer_nextn = 0;
     return h;
   }
-  struct checked_array {
-    const per_layer& values;
-    std::uint32_t length;
-    const char* key;
-  };
-  for (const checked_array& c : {checked_array{m.head_count, m.block_count, "attention.head_count"},
-                                 checked_array{m.head_count_kv, m.block_count, "attention.head_count_kv"},
-                                 checked_array{m.feed_forward_length, m.block_count, "feed_forward_length"},
-                                 checked_array{m.recurrent_layers, m.block_count, "attention.recurrent_layers"},
-                                 checked_array{m.indexer_types, h.n_layer(), "attention.indexer.types"}}) {
-    if (c.values.is_list() && c.values.size() != c.length) refuse(refusal_reason::wrong_array_length, c.key);
-  }
-  if (a.memory == memory_kind::dsv4 && m.compress_ratios.size() < h.n_layer_all) {
-    refuse(refusal_reason::wrong_array_length, "attention.compress_ratios");
-  }
+  h.n_layer_all = m.block_count;
+  h.n_layer_nextn = m.nextn_predict_layers;
+  detail::check_lists(m, h);
 
   h.n_head = m.head_count[0];
   const bool has_heads = h.n_head > 0;
@@ -343,7 +467,7 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
   h.n_embd_head_k_swa = m.key_length_swa.value_or(h.n_embd_head_k_full);
   h.n_embd_head_v_swa = m.value_length_swa.value_or(h.n_embd_head_v_full);
   if (a.value_is_latent) h.n_embd_head_v_full = m.kv_lora_rank;
-  h.is_mla = m.key_length_mla != 0 && m.value_length_mla != 0;
+  h.is_mla = a.latent && m.key_length_mla != 0 && m.value_length_mla != 0;
 
   // The layers as the file counts them; a looped model repeats them, and each pass has a cache of its own.
   const std::uint32_t physical = m.block_count;
@@ -355,8 +479,8 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
   }
   if (expanded > physical) {
     const std::uint32_t trunk = h.n_layer();
-    for (std::uint32_t il = trunk; il < trunk * m.num_loops; ++il) h.layers[il] = h.layers[il % trunk];
-    h.n_layer_all = trunk * m.num_loops;
+    for (std::uint32_t il = trunk; il < trunk * loops; ++il) h.layers[il] = h.layers[il % trunk];
+    h.n_layer_all = trunk * loops;
   }
   if (a.has_router_layer && h.n_layer() < max_layers) {
     h.n_layer_all = h.n_layer() + 1;
@@ -389,6 +513,7 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
       }
     }
   }
+  detail::check_sizes(m, h);
   return h;
 }
 

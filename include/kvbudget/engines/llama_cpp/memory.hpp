@@ -120,7 +120,7 @@ constexpr void add_attention(memory_shape& m, const hparams& h, layer_set set) n
   const cache_shape whole{"main", plain, window_part::any, cell_rule::context, row_rule::heads, h.is_mla};
   switch (a.memory) {
     case memory_kind::none: break;
-    case memory_kind::attention: add_attention(m, h, plain); break;
+    case memory_kind::attention: add_attention(m, h, h.draft_of_dsv4 ? layer_set::all : plain); break;
     case memory_kind::recurrent: m.recurrent = true; break;
     case memory_kind::hybrid: {
       if (mtp && a.mtp_context_is_attention) {
@@ -201,7 +201,8 @@ constexpr void add_attention(memory_shape& m, const hparams& h, layer_set set) n
 
 /// The three compressors of a DeepSeek-V4 layer (llama_kv_cache_dsv4).
 struct compressor_shape {
-  const char* name;
+  const char* kind;
+  const char* name;  ///< of its pools, which are no caches
   layer_set set;
   std::uint32_t ratio;
   std::uint32_t rows;
@@ -212,9 +213,9 @@ struct compressor_shapes {
 };
 [[nodiscard]] constexpr compressor_shapes compressors_of(const hparams& h) noexcept {
   const checked_count head = h.n_layer_all > 0 ? h.n_embd_head_k(0) : 0U;
-  return {{{"csa", layer_set::csa, csa_ratio, 2 * csa_ratio, checked_count(2U) * head},
-           {"hca", layer_set::hca, hca_ratio, hca_ratio, head},
-           {"lid", layer_set::csa, csa_ratio, 2 * csa_ratio, checked_count(2U) * h.indexer_head_size}}};
+  return {{{"csa", "csa_state", layer_set::csa, csa_ratio, 2 * csa_ratio, checked_count(2U) * head},
+           {"hca", "hca_state", layer_set::hca, hca_ratio, hca_ratio, head},
+           {"lid", "lid_state", layer_set::csa, csa_ratio, 2 * csa_ratio, checked_count(2U) * h.indexer_head_size}}};
 }
 
 /// The numbers of llama_context's constructor. Counts are kept in 64 bits: the engine's 32 would wrap.
@@ -223,6 +224,7 @@ struct context_numbers {
   checked_count n_ctx_seq;
   std::uint64_t n_batch = 0;
   std::uint64_t n_ubatch = 0;
+  std::uint64_t n_outputs_max = 0;  ///< of a batch
   std::uint32_t n_seq_max = 1;
   std::uint32_t n_rs_seq = 0;
 
@@ -251,6 +253,11 @@ struct context_numbers {
   c.n_batch = h.causal_attn && asked < s.n_batch ? asked : s.n_batch;
   c.n_ubatch = s.n_ubatch == 0 ? s.n_batch : s.n_ubatch;
   if (c.n_batch < c.n_ubatch) c.n_ubatch = c.n_batch;
+  c.n_outputs_max = c.n_batch;
+  if (s.one_output_per_sequence && !h.architecture->has_encoder) {
+    c.n_outputs_max = s.n_batch < c.n_seq_max ? s.n_batch : c.n_seq_max;
+    if (c.n_outputs_max == 0) c.n_outputs_max = 1;
+  }
   c.n_ctx = round_up(asked, cells_pad);
   c.n_ctx_seq = c.n_ctx;
   if (!s.kv_unified) {
@@ -294,6 +301,10 @@ struct context_numbers {
   if (s.ctx_type == context_type::mtp && (h.n_layer_nextn == 0 || h.router_layer)) return {r::no_mtp_layers};
   if (s.n_seq_max > max_sequences) return {r::n_seq_max_too_large};
   if (a.needs_target_context) return {r::needs_target_context};
+  const std::uint64_t outputs = context_of(h, s).n_outputs_max;
+  if (s.n_seq_max > outputs || outputs == 0) {
+    return {r::n_seq_max_over_outputs, 0, static_cast<std::uint32_t>(outputs)};
+  }
   if (s.split == split_mode::tensor) return {r::split_mode_tensor_not_computed};
   return {};
 }

@@ -30,7 +30,8 @@ struct recurrent_plan {
 
 /// A compressor's state (llama_dsv4_comp_state): kv and score rows in f32.
 struct compressor_plan {
-  const char* name = "";        ///< csa, hca, lid
+  const char* kind = "";        ///< csa, hca, lid
+  const char* name = "";        ///< of its pools
   std::uint32_t ratio = 0;
   std::uint32_t rows = 0;
   std::uint64_t row_elements = 0;
@@ -165,7 +166,7 @@ struct layer_plan {
   if (memory.compressors) {
     const checked_count planes = snapshots * c.n_seq_max;
     for (const compressor_shape& shape : compressors_of(h).all) {
-      compressor_plan compressor{shape.name, shape.ratio, shape.rows, shape.row_elements.value(), 0, 0};
+      compressor_plan compressor{shape.kind, shape.name, shape.ratio, shape.rows, shape.row_elements.value(), 0, 0};
       const checked_count row = shape.row_elements * f32.block_bytes;
       const checked_count plane = checked_count(2U) * shape.rows * row;  // kv and score
       checked_count unit[max_devices + 1];
@@ -255,7 +256,7 @@ class context_curve {
   constexpr context_curve(const hparams& h, const settings& s)
       : hparams_(&h), settings_(&s), memory_(detail::memory_of(h, s)) {
     settings at_one = s;
-    at_one.n_ctx = 1;
+    at_one.n_ctx = s.n_seq_max > 0 ? s.n_seq_max : 1;  // a batch has an output for each sequence, see refusal_of
     const context_plan smallest = plan(h, at_one);
     refused_ = smallest.refused;
     cpu_ = smallest.cpu;

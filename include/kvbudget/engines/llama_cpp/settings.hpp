@@ -30,6 +30,7 @@ struct settings {
   std::uint32_t n_rs_seq = 0;     ///< snapshots of recurrent states for rollback
   context_type ctx_type = context_type::standard;
   bool load_mtp = false;          ///< has no influence on caches
+  bool one_output_per_sequence = false;  ///< n_outputs_max as llama-server sets it; else n_batch outputs
   std::int32_t n_gpu_layers = -1; ///< the last so many layers, the output layer counting as one; negative: all
   llama_cpp::split_mode split = llama_cpp::split_mode::layer;
   std::int32_t main_gpu = 0;
@@ -53,6 +54,7 @@ struct settings {
   settings s = command_line_settings();
   s.n_seq_max = 4;
   s.kv_unified = true;
+  s.one_output_per_sequence = true;
   return s;
 }
 
