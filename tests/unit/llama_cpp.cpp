@@ -500,6 +500,7 @@ TEST_CASE("llama.cpp: sizes of 0 are refused by their keys") {
   m.embedding_length = 256;
   CHECK(key(m) == "attention.head_count");
   CHECK(key(model("llama", 2, 4, 0, 64)) == "attention.head_count_kv");
+  CHECK(key(model("falcon-h1", 2, 4, 0, 64)) == "attention.head_count_kv");
   m = model("llama", 2, 4, 2, 64);
   m.key_length = 0;
   CHECK(key(m) == "attention.key_length");

@@ -391,7 +391,10 @@ constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
     attention = attention || !h.layers[il].recurrent || a.recurrent == recurrent_rule::every_layer_is_both;
     kv_heads = kv_heads || h.layers[il].head_count_kv > 0;
   }
-  if (a.memory != memory_kind::none && attention && (a.memory == memory_kind::attention || kv_heads)) {
+  // Without any KV head a hybrid has no attention layer, but where each layer is both.
+  const bool needs_heads =
+      a.memory == memory_kind::attention || kv_heads || a.recurrent == recurrent_rule::every_layer_is_both;
+  if (a.memory != memory_kind::none && attention && needs_heads) {
     if (h.n_head == 0 && !a.key_length_without_heads) return refuse("attention.head_count");
     if (!kv_heads && h.n_layer() > 0) return refuse("attention.head_count_kv");
     if (h.n_embd_head_k_full == 0) return refuse("attention.key_length");
