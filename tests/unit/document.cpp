@@ -65,6 +65,21 @@ TEST_CASE("words inside strings are left alone") {
   CHECK(is_non_finite(d.root["c"]));
 }
 
+TEST_CASE("numbers beyond a double and halves of surrogate pairs are read as Python reads them") {
+  const document d = parse(R"({"a": 1e400, "b": -1e400, "c": [12, 1e5], "d": "x\ud800y", "e": "\udC00", "f": "\uD83D\ude00",
+                              "g": "\\ud800", "h": "1e400"})");
+  CHECK(is_non_finite(d.root["a"]));
+  CHECK(d.root["b"] == json{{"__float__", "-Infinity"}});
+  CHECK(d.root["c"] == json{12, 1e5});
+  CHECK(d.root["d"] == "x\xef\xbf\xbdy");
+  CHECK(d.root["e"] == "\xef\xbf\xbd");
+  CHECK(d.root["f"] == "\xf0\x9f\x98\x80");
+  CHECK(d.root["g"] == "\\ud800");
+  CHECK(d.root["h"] == "1e400");
+  CHECK_THROWS_AS(parse(R"({"a": 1e400, "b": })"), config_error);
+  CHECK_THROWS_AS(parse(R"({"a": "\ud8"})"), config_error);
+}
+
 TEST_CASE("a byte order mark is skipped, of a repeated key the last one counts") {
   CHECK(parse("\xef\xbb\xbf{\"a\": 1}").root["a"] == 1);
   CHECK(parse(R"({"a": 1, "b": {"c": 2}, "a": 3, "b": {"d": 4}})").root == json::parse(R"({"a": 3, "b": {"d": 4}})"));

@@ -5,10 +5,14 @@
 // through one checked function, because the JSON library's own conversions wrap -1, cut 1.5 and take true for 1.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <istream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,29 +58,65 @@ inline std::string shown(const json& value) {
   return text;
 }
 
-/// Replaces the bare words that Python's json writes for non-finite numbers by {"__float__": "Infinity"}, the
-/// spelling of transformers 5, so that one form remains.
-inline std::string with_spelled_non_finite_numbers(std::string_view text) {
+/// The number that begins at `i`, as far as its characters go.
+inline std::string_view number_at(std::string_view text, std::size_t i) {
+  const std::size_t end = text.find_first_not_of("+-.0123456789eE", i);
+  return text.substr(i, end == text.npos ? text.npos : end - i);
+}
+
+/// An escape \uD800 … \uDFFF at `i` that is no half of a pair; `i` is left behind the pair otherwise.
+inline bool is_lone_surrogate(std::string_view text, std::size_t& i) {
+  const auto half = [&](std::size_t at, char from, char to) {
+    // Letters of either case; digits have this bit set already.
+    return text.substr(at, 2) == "\\u" && at + 6 <= text.size() && (text[at + 2] | 0x20) == 'd' &&
+           (text[at + 3] | 0x20) >= from && (text[at + 3] | 0x20) <= to;
+  };
+  if (half(i, 'c', 'f')) return true;
+  if (!half(i, '8', '9') && !half(i, 'a', 'b')) return false;
+  if (!half(i + 6, 'c', 'f')) return true;
+  i += 6;
+  return false;
+}
+
+/// What Python's json reads and the parser here does not, in a form that it does: the bare words for non-finite numbers,
+/// and numbers beyond a double, as {"__float__": "Infinity"}, the spelling of transformers 5; halves of surrogate pairs
+/// as the replacement character.
+inline std::string with_spelled_exceptions(std::string_view text) {
   constexpr std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
   std::string result;
   result.reserve(text.size() + 64);
   std::size_t copied = 0;
+  const auto replace = [&](std::size_t at, std::size_t size, const std::string& by) {
+    result.append(text, copied, at - copied).append(by);
+    copied = at + size;
+  };
+  const auto spelled = [](std::string_view word) { return "{\"__float__\":\"" + std::string(word) + "\"}"; };
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
-      if (c == '\\') ++i;
-      else if (c == '"') in_string = false;
+      if (c == '\\') {
+        const std::size_t at = i;
+        if (is_lone_surrogate(text, i)) replace(at, 6, "\\ufffd");
+        ++i;
+      } else if (c == '"') {
+        in_string = false;
+      }
       continue;
     }
     if (c == '"') in_string = true;
-    if (c != '-' && c != 'I' && c != 'N') continue;
-    for (const std::string_view word : words) {
-      if (text.substr(i, word.size()) != word) continue;
-      result.append(text, copied, i - copied).append(R"({"__float__":")").append(word).append("\"}");
-      copied = i + word.size();
+    const auto* const word = std::find_if(std::begin(words), std::end(words), [&](std::string_view w) {
+      return text.substr(i, w.size()) == w;
+    });
+    if (word != std::end(words)) {
+      replace(i, word->size(), spelled(*word));
       i = copied - 1;
-      break;
+    } else if (c == '-' || (c >= '0' && c <= '9')) {
+      const std::string number(number_at(text, i));
+      if (std::isinf(std::strtod(number.c_str(), nullptr))) {
+        replace(i, number.size(), spelled(c == '-' ? words[0] : words[1]));
+      }
+      i += number.size() - 1;
     }
   }
   return result.append(text, copied, text.npos);
@@ -91,13 +131,10 @@ inline document parse_document(std::string_view text, std::string file) {
     throw config_error({std::move(file), "", ""}, "not valid JSON (a zero byte)",
                        "a JSON document as Python's json module reads it");
   }
-  std::string spelled;
-  if (text.find("Infinity") != text.npos || text.find("NaN") != text.npos) {
-    spelled = detail::with_spelled_non_finite_numbers(text);
-    text = spelled;
-  }
+  json root = json::parse(text, nullptr, false);
+  if (!root.is_discarded()) return {std::move(root), std::move(file)};
   try {
-    return {json::parse(text), std::move(file)};
+    return {json::parse(detail::with_spelled_exceptions(text)), std::move(file)};
   } catch (const json::exception& e) {
     throw config_error({std::move(file), "", ""}, std::string("not valid JSON (") + e.what() + ")",
                        "a JSON document as Python's json module reads it");
