@@ -21,7 +21,7 @@ enum class reading : std::uint8_t {
 enum reading_flag : std::uint8_t {
   plain = 0,
   by_layer_types = 1,          ///< layer_types[i] "sliding_attention" gives layer i the window
-  asks_use_sliding_window = 2, ///< there is a window only when use_sliding_window says so
+  qwen2_model = 2,             ///< models/qwen2.py: Qwen2Model, which wants layers of one kind
   ignores_head_dim = 4,        ///< the head size is hidden_size / num_attention_heads whatever head_dim says
   multimodal = 8,
   sinks_with_windows = 16,     ///< attention sinks where layer_types is given (Granite SWA)
@@ -41,12 +41,12 @@ inline constexpr architecture architectures[] = {
   {"TeleChat3ForCausalLM", reading::dense, by_layer_types}, {"TeleChat2ForCausalLM", reading::dense},
   {"MistralForCausalLM", reading::dense, by_layer_types}, {"Ministral3ForCausalLM", reading::dense, by_layer_types},
   {"MixtralForCausalLM", reading::dense}, {"MiniMaxM2ForCausalLM", reading::dense},
-  {"Qwen2ForCausalLM", reading::dense, asks_use_sliding_window | ignores_head_dim},
-  {"Qwen2MoeForCausalLM", reading::dense, asks_use_sliding_window},
-  {"Qwen3ForCausalLM", reading::dense, asks_use_sliding_window},
-  {"Qwen3MoeForCausalLM", reading::dense, asks_use_sliding_window},
-  {"MiMoForCausalLM", reading::dense, asks_use_sliding_window},
-  {"SmolLM3ForCausalLM", reading::dense, asks_use_sliding_window | by_layer_types},
+  {"Qwen2ForCausalLM", reading::dense, qwen2_model | ignores_head_dim},
+  {"Qwen2MoeForCausalLM", reading::dense, ignores_head_dim},
+  {"Qwen3ForCausalLM", reading::dense, qwen2_model},
+  {"Qwen3MoeForCausalLM", reading::dense},
+  {"MiMoForCausalLM", reading::dense, ignores_head_dim},
+  {"SmolLM3ForCausalLM", reading::dense, by_layer_types},
   {"GPT2LMHeadModel", reading::dense, ignores_head_dim}, {"GPTBigCodeForCausalLM", reading::dense},
   {"GPTNeoXForCausalLM", reading::dense}, {"GPTJForCausalLM", reading::dense, ignores_head_dim},
   {"OPTForCausalLM", reading::dense, ignores_head_dim}, {"BloomForCausalLM", reading::dense, ignores_head_dim},
@@ -70,13 +70,13 @@ inline constexpr architecture architectures[] = {
   {"GraniteMoeSharedForCausalLM", reading::dense, by_layer_types | sinks_with_windows | ignores_head_dim},
   {"GraniteMoeSWAForCausalLM", reading::dense, by_layer_types | sinks_with_windows | ignores_head_dim},
   {"Ernie4_5ForCausalLM", reading::dense, by_layer_types}, {"Ernie4_5_MoeForCausalLM", reading::dense},
-  {"InternLM2ForCausalLM", reading::dense}, {"MiniCPMForCausalLM", reading::dense},
-  {"NemotronForCausalLM", reading::dense}, {"OrionForCausalLM", reading::dense}, {"SolarForCausalLM", reading::dense},
+  {"InternLM2ForCausalLM", reading::dense, ignores_head_dim}, {"MiniCPMForCausalLM", reading::dense, ignores_head_dim},
+  {"NemotronForCausalLM", reading::dense}, {"OrionForCausalLM", reading::dense, ignores_head_dim}, {"SolarForCausalLM", reading::dense},
   {"HYV3ForCausalLM", reading::dense}, {"HyperCLOVAXForCausalLM", reading::dense},
   {"BailingMoeForCausalLM", reading::dense}, {"BailingMoeV2ForCausalLM", reading::dense},
-  {"ChatGLMModel", reading::dense}, {"ChatGLMForConditionalGeneration", reading::dense},
+  {"ChatGLMModel", reading::dense, ignores_head_dim}, {"ChatGLMForConditionalGeneration", reading::dense, ignores_head_dim},
   {"DeciLMForCausalLM", reading::nemotron_nas}, {"FalconForCausalLM", reading::falcon},
-  {"DbrxForCausalLM", reading::dbrx}, {"DeepseekForCausalLM", reading::deepseek_v1},
+  {"DbrxForCausalLM", reading::dbrx, ignores_head_dim}, {"DeepseekForCausalLM", reading::deepseek_v1, ignores_head_dim},
   // Several kinds of attention.
   {"GptOssForCausalLM", reading::gpt_oss}, {"Gemma3nForCausalLM", reading::gemma3n},
   {"Gemma3nForConditionalGeneration", reading::gemma3n, multimodal}, {"Gemma4ForCausalLM", reading::gemma4},
@@ -87,15 +87,15 @@ inline constexpr architecture architectures[] = {
   {"WhisperForConditionalGeneration", reading::whisper, multimodal},
   // Recurrent layers.
   {"FalconH1ForCausalLM", reading::falcon_h1}, {"Zamba2ForCausalLM", reading::zamba2},
-  {"GraniteMoeHybridForCausalLM", reading::granite_hybrid}, {"JambaForCausalLM", reading::jamba},
+  {"GraniteMoeHybridForCausalLM", reading::granite_hybrid, ignores_head_dim}, {"JambaForCausalLM", reading::jamba, ignores_head_dim},
   {"MambaForCausalLM", reading::mamba1}, {"FalconMambaForCausalLM", reading::mamba1},
   {"Mamba2ForCausalLM", reading::mamba2}, {"NemotronHForCausalLM", reading::nemotron_h},
   {"NemotronHPuzzleForCausalLM", reading::nemotron_h}, {"Qwen3NextForCausalLM", reading::gated_delta_net},
   {"Qwen3_5ForCausalLM", reading::gated_delta_net}, {"Qwen3_5MoeForCausalLM", reading::gated_delta_net},
   {"Qwen3_5ForConditionalGeneration", reading::gated_delta_net, multimodal},
   {"Qwen3_5MoeForConditionalGeneration", reading::gated_delta_net, multimodal},
-  {"OlmoHybridForCausalLM", reading::gated_delta_net}, {"Lfm2ForCausalLM", reading::lfm2},
-  {"Lfm2MoeForCausalLM", reading::lfm2}, {"Lfm2VlForConditionalGeneration", reading::lfm2, multimodal},
+  {"OlmoHybridForCausalLM", reading::gated_delta_net}, {"Lfm2ForCausalLM", reading::lfm2, ignores_head_dim},
+  {"Lfm2MoeForCausalLM", reading::lfm2, ignores_head_dim}, {"Lfm2VlForConditionalGeneration", reading::lfm2, multimodal | ignores_head_dim},
   {"KimiLinearForCausalLM", reading::kimi_linear}, {"KimiK3ForConditionalGeneration", reading::kimi_linear, multimodal},
   // Latent attention.
   {"DeepseekV2ForCausalLM", reading::deepseek_mla}, {"DeepseekV3ForCausalLM", reading::deepseek_mla},

@@ -56,7 +56,9 @@ class layer_reader {
     flags_ = found->flags;
     reading_ = found->reading;
     read_heads();
+    read_layer_types();
     read_layers();
+    if ((flags_ & qwen2_model) != 0) check_qwen2_windows();
     if (draft_.method != speculative_method::none) read_draft();
     m_.model.num_hidden_layers = num_hidden_layers_;
     read_max_model_len();
@@ -124,10 +126,12 @@ class layer_reader {
           if (!hidden) hidden = f_.count(name, 1);
         }
         if (!hidden && m.head_size == 0) f_.text().fail_missing("hidden_size", "a whole number");
-        if (hidden) m.head_size = static_cast<std::uint32_t>(*hidden / m.num_attention_heads);
+        const auto size = static_cast<std::uint32_t>(hidden.value_or(0) / m.num_attention_heads);
+        if (m.head_size == 0) m.head_size = size;
+        else if (hidden) layer_head_size_ = size;
         if (m.head_size == 0)
           f_.text().fail("hidden_size", *hidden_field(), "less than one element a head", "num_attention_heads or more");
-        f_.remember("head_dim", m.head_size, "hidden_size / num_attention_heads");
+        f_.remember("head_dim", size, "hidden_size / num_attention_heads");
       }
     }
     m.is_attention_free = attention_free;
@@ -146,8 +150,14 @@ class layer_reader {
   }
 
   /// The window of the whole model, where it has one (config/model.py:get_sliding_window); 0 in the file means none.
+  /// These classes drop it unless use_sliding_window says so.
   [[nodiscard]] std::uint32_t sliding_window() const {
-    if ((flags_ & asks_use_sliding_window) != 0 && !f_.flag("use_sliding_window")) return 0;
+    const std::string type = f_.class_model_type().empty() ? f_.model_type() : std::string(f_.class_model_type());
+    for (const std::string_view asking : {"qwen2", "qwen2_moe", "qwen2_vl_text", "qwen2_5_vl_text",
+                                          "qwen2_5_omni_text", "qwen3", "qwen3_moe", "mimo"}) {
+      if (type == asking && !f_.flag("use_sliding_window")) return 0;
+    }
+    if (type == "qwen3_vl_moe_text") return 0;
     if (const json* const list = f_.text().find("sliding_window"); list != nullptr && list->is_array()) return 0;
     return f_.count_or("sliding_window", 0);
   }
@@ -171,8 +181,8 @@ class layer_reader {
   [[nodiscard]] layer_class attention(std::uint32_t window = 0) const {
     layer_class layer;
     layer.num_kv_heads = m_.model.num_kv_heads;
-    layer.head_size = m_.model.head_size;
-    layer.window = window;
+    layer.head_size = layer_head_size_ != 0 ? layer_head_size_ : m_.model.head_size;
+    layer.window = window != 0 ? window : common_window_;
     return layer;
   }
   [[nodiscard]] static layer_class recurrent(const state_shape& state) {
@@ -195,29 +205,27 @@ class layer_reader {
     return static_cast<std::uint32_t>(product);
   }
 
-  [[nodiscard]] bool is_sliding(const std::optional<node>& types, std::uint32_t i) const {
-    return types && config_fields::word(*types, i) == "sliding_attention";
+  /// Whether layer i slides by the layer types; without any it does not.
+  [[nodiscard]] bool is_sliding(std::uint32_t i) const {
+    return types_ && (*types_)[i] == transformers::layer_kind::sliding;
   }
-
-  /// layer_types, or what the configuration class makes of their absence: every pattern-th layer is full.
-  [[nodiscard]] bool is_sliding_by_type(const std::optional<node>& types, std::uint32_t i) const {
-    if (types) return is_sliding(types, i);
-    const std::string type = f_.model_type();
-    if (type == "gemma2") return (i + 1) % 2 != 0;
-    std::uint32_t pattern = 0;
-    if (type == "gemma3_text" || type == "gemma3") pattern = f_.count_or("sliding_window_pattern", 6);
-    if (type == "cohere2") pattern = f_.count_or("sliding_window_pattern", 4);
-    if (type == "olmo3") pattern = 4;
-    if (type == "exaone4") pattern = f_.text().find("sliding_window_pattern") == nullptr ||
-                                             f_.text().find("sliding_window_pattern")->is_number()
-                                         ? f_.count_or("sliding_window_pattern", 4)
-                                         : 0;
-    return pattern != 0 && (i + 1) % pattern != 0;
+  [[nodiscard]] bool is_linear(std::uint32_t i) const {
+    return types_ && (*types_)[i] == transformers::layer_kind::linear;
   }
-  [[nodiscard]] bool has_default_layer_types() const {
-    const std::string type = f_.model_type();
-    return type == "gemma2" || type == "gemma3_text" || type == "gemma3" || type == "cohere2" || type == "olmo3" ||
-           type == "exaone4";
+  /// engine/arg_utils.py: without layer types, or with only sliding ones, the window is that of every attention layer
+  /// that has none of its own.
+  void read_layer_types() {
+    using enum reading;
+    const bool reads = reading_ != step3p5 && reading_ != deepseek_mla && reading_ != longcat_flash &&
+                       reading_ != deepseek_dsa && reading_ != deepseek_v4 && reading_ != kimi_linear &&
+                       reading_ != nemotron_h && reading_ != minimax_m3;
+    if (reads) types_ = f_.layer_kinds(layers());
+    bool all_sliding = true;
+    for (const transformers::layer_kind kind : types_.value_or(transformers::layer_kinds{})) {
+      all_sliding = all_sliding && kind == transformers::layer_kind::sliding;
+    }
+    const bool has_list = types_ || f_.array("layer_types");
+    if (all_sliding && (types_ || !has_list)) common_window_ = sliding_window();
   }
 
   // --- the readings ---
@@ -256,22 +264,24 @@ class layer_reader {
     }
   }
 
-  /// engine/arg_utils.py: the window is the whole model's only if no layer types are given, or all are sliding. Classes
-  /// that read layer_types give each layer its own.
+  /// Classes that read layer_types give each layer its own window.
   void read_dense() {
-    const std::optional<node> types = f_.array("layer_types");
-    const std::uint32_t window = sliding_window();
-    bool all_sliding = true;
-    for (std::uint32_t i = 0; types && i < types->value().size(); ++i)
-      all_sliding = all_sliding && is_sliding(types, i);
-    const bool typed = types || has_default_layer_types();
-    const bool sinks = (flags_ & sinks_with_windows) != 0 && f_.flag("attention_sinks", types.has_value());
+    const bool typed = f_.array("layer_types").has_value();
+    const bool sinks = (flags_ & sinks_with_windows) != 0 && f_.flag("attention_sinks", typed);
+    const std::uint32_t window = (flags_ & by_layer_types) != 0 ? f_.count_or("sliding_window", 0) : 0;
     for (std::uint32_t i = 0; i < layers(); ++i) {
-      bool slides = !typed || (types && all_sliding);
-      if (typed && (flags_ & by_layer_types) != 0) slides = is_sliding_by_type(types, i);
-      layer_class layer = attention(slides ? window : 0);
+      layer_class layer = attention(is_sliding(i) ? window : 0);
       layer.sinks = sinks;
       add(layer, i);
+    }
+  }
+  /// models/qwen2.py: Qwen2Model, and what is built on it.
+  void check_qwen2_windows() {
+    if (!types_ || types_->empty()) return;
+    bool mixed = false;
+    for (const transformers::layer_kind kind : *types_) mixed = mixed || kind != types_->front();
+    if (mixed && f_.count_or("max_window_layers", 28) != layers()) {
+      m_.refusal = "a sliding window for some but all layers is not supported";
     }
   }
 
@@ -301,11 +311,8 @@ class layer_reader {
 
   /// models/commandr.py: the window counts the current position on top.
   void read_cohere2() {
-    const std::optional<node> types = f_.array("layer_types");
     const std::uint32_t window = f_.count_or("sliding_window", 0);
-    for (std::uint32_t i = 0; i < layers(); ++i) {
-      add(attention(is_sliding_by_type(types, i) && window != 0 ? window + 1 : 0), i);
-    }
+    for (std::uint32_t i = 0; i < layers(); ++i) add(attention(is_sliding(i) && window != 0 ? window + 1 : 0), i);
   }
 
   /// models/gpt_oss.py: every other layer slides, all have sinks; KV heads are never replicated.
@@ -325,26 +332,20 @@ class layer_reader {
     return shared < layers() ? layers() - shared : layers();
   }
   void read_gemma3n() {
-    const std::optional<node> types = f_.array("layer_types");
     const std::uint32_t window = f_.count_or("sliding_window", 0);
-    for (std::uint32_t i = 0; i < owning_layers(); ++i) {
-      const bool slides = types ? is_sliding(types, i) : (i + 1) % 5 != 0;
-      add(attention(slides ? window : 0), i);
-    }
+    for (std::uint32_t i = 0; i < owning_layers(); ++i) add(attention(is_sliding(i) ? window : 0), i);
   }
   void read_gemma4() {
     model& m = m_.model;
-    const std::optional<node> types = f_.array("layer_types");
     const std::uint32_t window = f_.count_or("sliding_window", 0);
     layer_class local = attention(window);
     layer_class global = attention();
-    global.head_size = f_.count_or("global_head_dim", local.head_size, 1);
+    global.head_size = f_.count_or("global_head_dim", 512, 1);
     const bool shared_kv = f_.flag("attention_k_eq_v");
     if (shared_kv) global.num_kv_heads = f_.count_or("num_global_key_value_heads", local.num_kv_heads, 1);
     bool has_local = false, has_global = false;
     for (std::uint32_t i = 0; i < layers(); ++i) {
-      // The configuration class makes every sixth layer full, and the last one whatever its type says.
-      const bool slides = types ? is_sliding(types, i) : (i + 1) % 6 != 0 && i + 1 != layers();
+      const bool slides = is_sliding(i);
       (slides ? has_local : has_global) = true;
       if (i < owning_layers()) add(slides ? local : global, i);
     }
@@ -362,7 +363,7 @@ class layer_reader {
     const std::optional<node> other = f_.object("attention_other_setting");
     const std::uint32_t window = f_.count_or("sliding_window", 0);
     for (std::uint32_t i = first; i < end; ++i) {
-      const bool slides = types ? is_sliding(types, i) : i % 2 == 0;
+      const bool slides = types ? config_fields::word(*types, i) == "sliding_attention" : i % 2 == 0;
       layer_class layer = attention(slides ? window : 0);
       if (other && types && other->string("attention_type").value_or("") == config_fields::word(*types, i)) {
         layer.num_kv_heads =
@@ -513,16 +514,10 @@ class layer_reader {
   /// models/granitemoehybrid.py.
   void read_granite_hybrid() {
     set_hybrid();
-    const std::optional<node> types = f_.array("layer_types");
-    for (std::uint32_t i = 0; i < layers(); ++i) {
-      const std::string_view type = types ? config_fields::word(*types, i) : "mamba";
-      if (type == "mamba" || type == "linear_attention") {
-        add(recurrent(mamba2_state(scaled("mamba_expand", "hidden_size", 2), "mamba_n_groups", "mamba_n_heads",
-                                   "mamba_d_head", "mamba_d_state", "mamba_d_conv")), i);
-      } else {
-        add(attention(), i);
-      }
-    }
+    const layer_class state =
+        recurrent(mamba2_state(scaled("mamba_expand", "hidden_size", 2), "mamba_n_groups", "mamba_n_heads",
+                               "mamba_d_head", "mamba_d_state", "mamba_d_conv"));
+    for (std::uint32_t i = 0; i < layers(); ++i) add(!types_ || is_linear(i) ? state : attention(), i);
   }
 
   [[nodiscard]] static state_shape mamba1_state(std::uint32_t intermediate, std::uint32_t state_size,
@@ -609,8 +604,6 @@ class layer_reader {
   /// models/qwen3_next.py, models/qwen3_5.py, models/olmo_hybrid.py.
   void read_gated_delta_net() {
     set_hybrid();
-    const std::optional<node> types = f_.array("layer_types");
-    const std::uint32_t interval = f_.count_or("full_attention_interval", 4, 1);
     state_shape s;
     s.kind = state_kind::gated_delta_net;
     const std::uint32_t key_dim = f_.required("linear_key_head_dim", 1);
@@ -623,34 +616,23 @@ class layer_reader {
     s.conv_dim = elements(channels.value(), 1);
     s.conv_kernel = f_.required("linear_conv_kernel_dim", 1);
     if (f_.model_type().rfind("qwen3_5", 0) == 0) {
-      // The class's default; published files say it too.
-      m_.model.ssm_dtype = state_dtype::float32;
       if (const auto dtype = f_.string("mamba_ssm_dtype"))
         m_.model.ssm_dtype = parse_state_dtype("mamba_ssm_dtype", *dtype);
     }
-    for (std::uint32_t i = 0; i < layers(); ++i) {
-      const bool linear = types ? config_fields::word(*types, i) == "linear_attention" : (i + 1) % interval != 0;
-      add(linear ? recurrent(s) : attention(), i);
-    }
+    const layer_class state = recurrent(s);
+    for (std::uint32_t i = 0; i < layers(); ++i) add(is_linear(i) ? state : attention(), i);
   }
 
   /// models/lfm2.py: short convolutions between attention layers.
   void read_lfm2() {
     set_hybrid();
-    const std::optional<node> types = f_.array("layer_types");
-    const std::optional<node> full = f_.array("full_attn_idxs");
-    std::vector<char> is_full(layers(), types || full ? 0 : 1);
-    for (std::size_t i = 0; full && i < full->value().size(); ++i) {
-      const std::uint64_t at = config_fields::number(*full, i);
-      if (at < is_full.size()) is_full[at] = 1;
-    }
     state_shape s;
     s.kind = state_kind::short_conv;
     s.conv_dim = f_.count("conv_dim") ? f_.required("conv_dim", 1) : f_.required("hidden_size", 1);
     s.conv_kernel = f_.count_or("conv_L_cache", 3, 1);
+    const layer_class state = recurrent(s);
     for (std::uint32_t i = 0; i < layers(); ++i) {
-      const bool attends = types ? config_fields::word(*types, i) == "full_attention" : is_full[i] != 0;
-      add(attends ? attention() : recurrent(s), i);
+      add(!types_ || (*types_)[i] == transformers::layer_kind::full ? attention() : state, i);
     }
   }
 
@@ -983,6 +965,9 @@ class layer_reader {
   bool multimodal_ = false;
   bool drafting_ = false;
   std::uint32_t num_hidden_layers_ = 0;
+  std::uint32_t layer_head_size_ = 0;  // of the layers, where their class ignores head_dim
+  std::uint32_t common_window_ = 0;    // of layers without a window of their own
+  std::optional<transformers::layer_kinds> types_;
 };
 
 }  // namespace kvbudget::vllm
