@@ -397,11 +397,12 @@ inline void set_curve(config::evaluation& e, const problem& q, const cache_plan&
 inline std::vector<config::layer_bytes> layers_of_request(const problem& q, const cache_plan& p) {
   std::vector<config::layer_bytes> list;
   const skip_layers skip = get_skip_layers(q.model.model, q.settings.view(), p.resolved);
+  const stage_bounds stages = get_pp_indices(q.model.model.num_hidden_layers, q.settings.view());
   checked_count sum = 0U;
   for (const layer_ref& ref : q.model.layers) {
     const layer_class& layer = q.model.classes[ref.layer_class];
     const bool skipped = skip.any() && can_be_skipped(layer.role) && skip.contains(ref.layer, layer.window != 0);
-    const auto place = p.place_of(ref.layer_class, skipped);
+    const auto place = p.place_of(ref.layer_class, skipped, stages.stage_of(ref));
     if (!place) continue;
     const kv_cache_spec& spec = p.groups.specs[place->spec].spec;
     const checked_count blocks = blocks_per_request(p.groups, p.groups.families[place->family], p.limits);

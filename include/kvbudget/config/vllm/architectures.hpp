@@ -94,7 +94,7 @@ inline constexpr architecture architectures[] = {
   {"Qwen3_5ForCausalLM", reading::gated_delta_net}, {"Qwen3_5MoeForCausalLM", reading::gated_delta_net},
   {"Qwen3_5ForConditionalGeneration", reading::gated_delta_net, multimodal},
   {"Qwen3_5MoeForConditionalGeneration", reading::gated_delta_net, multimodal},
-  {"OlmoHybridForCausalLM", reading::gated_delta_net}, {"Lfm2ForCausalLM", reading::lfm2, ignores_head_dim},
+  {"OlmoHybridForCausalLM", reading::gated_delta_net, ignores_head_dim}, {"Lfm2ForCausalLM", reading::lfm2, ignores_head_dim},
   {"Lfm2MoeForCausalLM", reading::lfm2, ignores_head_dim}, {"Lfm2VlForConditionalGeneration", reading::lfm2, multimodal | ignores_head_dim},
   {"KimiLinearForCausalLM", reading::kimi_linear}, {"KimiK3ForConditionalGeneration", reading::kimi_linear, multimodal},
   // Latent attention.

@@ -68,15 +68,18 @@ namespace detail {
   return positions_of_group(begin, begin + m.per_stage[stage], j, count);
 }
 
-constexpr void add_layers(layer_sets& sets, const layer_set& more) {
+/// False where there are too many different specs.
+constexpr bool add_layers(layer_sets& sets, const layer_set& more) {
   for (layer_set& set : sets) {
     if (!(set.spec == more.spec)) continue;
     set.origins |= more.origins;
     set.num_layers += more.num_layers;
     for (std::size_t s = 0; s < max_pipeline_stages; ++s) set.per_stage[s] += more.per_stage[s];
-    return;
+    return true;
   }
+  if (sets.size() == max_layer_classes) return false;
   sets.push_back(more);
+  return true;
 }
 
 enum class merge_result : std::uint8_t { merged, different, window_conflict };

@@ -148,7 +148,7 @@ struct model {
   bool max_model_len_is_known = true;   ///< false: the config has none, and any --max-model-len is taken
   state_dtype dtype = state_dtype::bfloat16;
   state_dtype ssm_dtype = state_dtype::automatic;  ///< the config's word on the recurrent state
-  bool ssm_dtype_float32_by_default = false;       ///< KDA
+  std::optional<state_shape> hybrid_state{};  ///< of the model class, which block sizes follow on every rank
   cache_dtype checkpoint_cache_dtype = cache_dtype::automatic;  ///< what the quantized checkpoint asks for
   bool checkpoint_fp8_attention = false;  ///< compressed-tensors with a kv_cache_scheme: ordinary attention is fp8
   cache_dtype_rule dtype_rule = cache_dtype_rule::none;
@@ -159,6 +159,7 @@ struct model {
   bool mm_prefix = false;           ///< images attend in both directions
   bool mixed_head_sizes = false;    ///< Gemma 4: one FlashAttention version for two head sizes
   bool logits_soft_cap = false;     ///< attn_logit_softcapping
+  bool supports_pp = true;              ///< the model class implements SupportsPP
   bool needs_kv_head_per_rank = false;  ///< the model class divides KV heads by ranks and does not replicate them
   std::uint32_t largest_mm_item = 0;    ///< tokens of the largest multimodal item, where one must fit into a batch
   std::uint32_t qk_nope_head_dim = 0;
@@ -234,7 +235,7 @@ inline constexpr std::size_t max_pipeline_stages = 32;
 enum class refusal : std::uint8_t {
   none, attention_heads_not_divisible, kv_heads_not_divisible, fewer_kv_heads_than_ranks, state_not_divisible,
   groups_not_divisible, dcp_does_not_divide_tp, dcp_needs_replicated_kv_heads, dcp_exceeds_replicas,
-  dcp_splits_query_groups, dcp_with_sliding_window, more_stages_than_supported, too_many_kinds_of_layers,
+  dcp_splits_query_groups, dcp_with_sliding_window, no_pipeline_parallelism, more_stages_than_supported, too_many_kinds_of_layers,
   layer_partition_mismatch, max_model_len_too_long,
   batched_tokens_below_max_model_len, mamba_block_size_without_prefix_caching, kda_state_dtype, no_attention_backend,
   attention_backend_not_valid, fp8_needs_sm89, fp8_diffkv_on_sm100, nvfp4_with_mla, deepseek_v4_needs_fp8,
@@ -254,6 +255,7 @@ inline constexpr const char* refusal_texts[] = {
     "decode_context_parallel_size exceeds the replicas of a KV head",
     "the query heads per KV head must be divisible by decode_context_parallel_size",
     "decode context parallelism does not support sliding-window layers",
+    "pipeline parallelism is not supported for this model",
     "kvbudget knows at most 32 pipeline stages",
     "kvbudget knows at most 32 kinds of layers in one model",
     "VLLM_PP_LAYER_PARTITION must name every stage and add up to the number of hidden layers",

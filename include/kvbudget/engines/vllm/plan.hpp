@@ -67,10 +67,11 @@ struct cache_plan {
     std::size_t family = 0;
     std::size_t spec = 0;
   };
-  [[nodiscard]] constexpr std::optional<place> place_of(std::uint16_t layer_class, bool skipped) const {
+  [[nodiscard]] constexpr std::optional<place> place_of(std::uint16_t layer_class, bool skipped,
+                                                        std::uint32_t stage) const {
     const std::uint64_t origin = std::uint64_t{1} << used_class_of[layer_class][skipped ? 1 : 0];
     for (std::size_t spec = 0; spec < groups.specs.size(); ++spec) {
-      if ((groups.specs[spec].origins & origin) == 0) continue;
+      if ((groups.specs[spec].origins & origin) == 0 || groups.specs[spec].per_stage[stage] == 0) continue;
       for (std::size_t family = 0; family < groups.families.size(); ++family) {
         if ((groups.families[family].specs >> spec & 1U) != 0) return place{family, spec};
       }
@@ -157,6 +158,7 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
     division_by_a_size_of_zero();
   }
   if (m.num_attention_heads % tp != 0) return refusal::attention_heads_not_divisible;
+  if (s.pipeline_parallel_size > 1 && !m.supports_pp) return refusal::no_pipeline_parallelism;
   if (s.pipeline_parallel_size > max_pipeline_stages) return refusal::more_stages_than_supported;
   if (!s.pp_layer_partition.empty()) {
     std::uint64_t sum = 0;
@@ -221,6 +223,7 @@ struct used_class {
   std::uint16_t index = 0;      // into model::classes
   bool skipped = false;         // kv_cache_dtype_skip_layers
   std::uint64_t order = 0;      // stage, then position of the first one
+  std::uint64_t first_of_stage[max_pipeline_stages] = {};  // position of the stage's first one
   layer_set set;
   attention_backend backend = attention_backend::none;
   vllm::cache_dtype cache_dtype = cache_dtype::automatic;
@@ -260,12 +263,13 @@ struct skip_layers {
   std::span<const std::uint32_t> listed;
   bool sliding_window = false;
   std::uint64_t first_end = 0;    // layers below
-  std::uint64_t last_begin = ~std::uint64_t{0};  // layers from here on
+  std::uint64_t last_begin = ~std::uint64_t{0};  // layers from here on, drafts not
+  std::uint64_t num_hidden_layers = 0;
 
   [[nodiscard]] constexpr bool any() const noexcept { return !listed.empty() || sliding_window || first_end != 0; }
   [[nodiscard]] constexpr bool contains(std::uint32_t layer, bool has_window) const noexcept {
     if (has_window && sliding_window) return true;
-    if (layer < first_end || layer >= last_begin) return true;
+    if (layer < first_end || (layer >= last_begin && layer < num_hidden_layers)) return true;
     std::size_t low = 0, high = listed.size();
     while (low < high) {
       const std::size_t middle = low + (high - low) / 2;
@@ -278,6 +282,7 @@ struct skip_layers {
 [[nodiscard]] constexpr skip_layers get_skip_layers(const model& m, const settings& s,
                                                     const resolved_settings& r) noexcept {
   skip_layers skip{s.kv_cache_dtype_skip_layers, s.skip_sliding_window_layers};
+  skip.num_hidden_layers = m.num_hidden_layers;
   if (is_turboquant(r.cache_dtype) && !m.is_hybrid) {
     const std::uint64_t half = m.num_hidden_layers / 2;
     skip.first_end = half < 2 ? half : 2;
@@ -316,6 +321,7 @@ struct skip_layers {
     }
     used_class& now = used[at];
     if (order < now.order) now.order = order;
+    if (now.set.per_stage[stage] == 0) now.first_of_stage[stage] = order;
     ++now.set.num_layers;
     ++now.set.per_stage[stage];
   }
@@ -506,6 +512,128 @@ struct spec_choice {
   return result;
 }
 
+/// update_block_size_for_backend on the worker of one stage: by the backends of the layers that it has.
+[[nodiscard]] constexpr refusal resolve_block_sizes(const model& m, const settings& s, bool has_skip_layers,
+                                                    const backend_context& context, const used_classes& used,
+                                                    const distinct_backends& backends, resolved_settings& r) {
+  r.block_size = s.block_size.value_or(default_block_size);
+  r.mamba_block_size = r.enable_prefix_caching ? s.mamba_block_size.value_or(r.block_size) : r.max_model_len;
+  r.mamba_page_size_padded = r.skip_page_size_padded = 0;
+  if (backends.empty()) return refusal::none;
+  if (!s.block_size) r.block_size = preferred_block_size_for_backends(backends, context).block_size;
+  const std::uint64_t before = r.block_size;
+  block_size_inputs in{context,     backends[0], 1,         r.cache_dtype, context.num_kv_heads,
+                       m.head_size, m.use_mla,   has_skip_layers};
+  for (const attention_backend b : backends) {
+    in.backend_alignment = lcm(in.backend_alignment, model_kernel_block_sizes(b, context).smallest()).value();
+  }
+  if (m.is_hybrid) {
+    std::uint64_t largest_state = 0;
+    const auto consider = [&](const layer_class& layer) {
+      const spec_choice choice = get_kv_cache_spec(layer, used_class{}, m, s, r, context);
+      if (choice.spec.state_bytes > largest_state) largest_state = choice.spec.state_bytes;
+      return choice.reason;
+    };
+    if (m.hybrid_state) {
+      layer_class state;
+      state.role = layer_role::recurrent;
+      state.state = *m.hybrid_state;
+      if (const refusal reason = consider(state); reason != refusal::none) return reason;
+    }
+    for (const used_class& u : used) {
+      const layer_class& layer = m.classes[u.index];
+      if (m.hybrid_state || layer.role != layer_role::recurrent) continue;
+      if (const refusal reason = consider(layer); reason != refusal::none) return reason;
+    }
+    const aligned_block_size aligned = align_hybrid_block_size(r.block_size, largest_state, in);
+    r.block_size = aligned.block_size;
+    r.mamba_page_size_padded = aligned.mamba_page_size_padded;
+    if (r.mamba_align && largest_state != 0) r.mamba_block_size = r.block_size;
+  }
+  if (has_skip_layers) {
+    const heterogeneous_block_size aligned =
+        align_heterogeneous_kv_block_size(r.block_size, r.mamba_page_size_padded, in);
+    if (aligned.reason != refusal::none) return aligned.reason;
+    r.block_size = aligned.block_size;
+    r.skip_page_size_padded = aligned.skip_page_size_padded;
+    r.mamba_page_size_padded = aligned.mamba_page_size_padded;
+  }
+  if (r.block_size == before) return refusal::none;
+  for (const attention_backend b : backends) {
+    if (!model_kernel_block_sizes(b, context).supports(r.block_size)) return refusal::aligned_block_size_rejected;
+  }
+  return refusal::none;
+}
+
+/// Whether two stages came to the same sizes.
+[[nodiscard]] constexpr bool same_block_sizes(const resolved_settings& a, const resolved_settings& b) noexcept {
+  return a.block_size == b.block_size && a.mamba_block_size == b.mamba_block_size &&
+         a.mamba_page_size_padded == b.mamba_page_size_padded && a.skip_page_size_padded == b.skip_page_size_padded;
+}
+
+/// The classes of which a stage has layers, in the order of its first ones.
+using stage_classes = fixed_vector<std::uint8_t, max_layer_classes>;
+[[nodiscard]] constexpr stage_classes classes_of_stage(const used_classes& used, std::uint32_t stage) {
+  stage_classes list;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i].set.per_stage[stage] != 0) list.push_back(static_cast<std::uint8_t>(i));
+  }
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    for (std::size_t j = i; j > 0; --j) {
+      if (used[list[j]].first_of_stage[stage] > used[list[j - 1]].first_of_stage[stage]) break;
+      const std::uint8_t swapped = list[j];
+      list[j] = list[j - 1];
+      list[j - 1] = swapped;
+    }
+  }
+  return list;
+}
+
+/// The specs of all layers. Every stage settles the block size by its own layers; mostly all come to the same one.
+[[nodiscard]] constexpr refusal add_specs(const model& m, const settings& s, bool has_skip_layers,
+                                          const backend_context& context, const used_classes& used, cache_plan& p) {
+  resolved_settings of_stage = p.resolved;
+  const auto add = [&](std::size_t i, const layer_set& layers) {
+    const spec_choice choice = get_kv_cache_spec(m.classes[used[i].index], used[i], m, s, of_stage, context);
+    if (choice.reason != refusal::none) return choice.reason;
+    layer_set set = layers;
+    set.spec = choice.spec;
+    set.origins = std::uint64_t{1} << i;
+    p.used_class_of[used[i].index][used[i].skipped ? 1 : 0] = static_cast<std::uint8_t>(i);
+    return add_layers(p.groups.specs, set) ? refusal::none : refusal::too_many_kinds_of_layers;
+  };
+  bool alike = true;
+  for (std::uint32_t stage = 0; stage < s.pipeline_parallel_size; ++stage) {
+    distinct_backends backends;
+    for (const std::uint8_t i : classes_of_stage(used, stage)) add_distinct(backends, used[i].backend);
+    const refusal reason = resolve_block_sizes(m, s, has_skip_layers, context, used, backends, of_stage);
+    if (reason != refusal::none) return reason;
+    if (stage == 0) p.resolved = of_stage;
+    alike = alike && same_block_sizes(p.resolved, of_stage);
+  }
+  if (alike) {
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (const refusal reason = add(i, used[i].set); reason != refusal::none) return reason;
+    }
+    return refusal::none;
+  }
+  for (std::uint32_t stage = 0; stage < s.pipeline_parallel_size; ++stage) {
+    const stage_classes classes = classes_of_stage(used, stage);
+    distinct_backends backends;
+    for (const std::uint8_t i : classes) add_distinct(backends, used[i].backend);
+    if (const refusal reason = resolve_block_sizes(m, s, has_skip_layers, context, used, backends, of_stage);
+        reason != refusal::none) {
+      return reason;
+    }
+    for (const std::uint8_t i : classes) {
+      layer_set layers;
+      layers.num_layers = layers.per_stage[stage] = used[i].set.per_stage[stage];
+      if (const refusal reason = add(i, layers); reason != refusal::none) return reason;
+    }
+  }
+  return refusal::none;
+}
+
 /// v1/attention/backends/utils.py: get_supported_kv_cache_layouts and resolve_kv_cache_layout.
 [[nodiscard]] constexpr refusal resolve_layout(const distinct_backends& backends, const layer_sets& sets,
                                                const device& d, kv_cache_layout& layout) {
@@ -634,63 +762,12 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     add_distinct(r.backends, u.backend);
   }
 
-  // The block size, of attention and of states.
-  r.block_size = s.block_size.value_or(default_block_size);
-  r.mamba_block_size = r.enable_prefix_caching ? s.mamba_block_size.value_or(r.block_size) : r.max_model_len;
-  if (!r.backends.empty()) {
-    if (!s.block_size) r.block_size = preferred_block_size_for_backends(r.backends, context).block_size;
-    const std::uint64_t before = r.block_size;
-    block_size_inputs in{context,     r.backends[0], 1,         r.cache_dtype, context.num_kv_heads,
-                         m.head_size, m.use_mla,     skip.any()};
-    for (const attention_backend b : r.backends) {
-      in.backend_alignment =
-          detail::lcm(in.backend_alignment, model_kernel_block_sizes(b, context).smallest()).value();
-    }
-    if (m.is_hybrid) {
-      std::uint64_t largest_state = 0;
-      for (const detail::used_class& u : used) {
-        const layer_class& layer = m.classes[u.index];
-        if (layer.role != layer_role::recurrent) continue;
-        const detail::spec_choice choice = detail::get_kv_cache_spec(layer, u, m, s, r, context);
-        if (choice.reason != refusal::none) return refuse(choice.reason);
-        if (choice.spec.state_bytes > largest_state) largest_state = choice.spec.state_bytes;
-      }
-      const aligned_block_size aligned = align_hybrid_block_size(r.block_size, largest_state, in);
-      r.block_size = aligned.block_size;
-      r.mamba_page_size_padded = aligned.mamba_page_size_padded;
-      if (r.mamba_align && largest_state != 0) r.mamba_block_size = r.block_size;
-    }
-    if (skip.any()) {
-      const heterogeneous_block_size aligned =
-          align_heterogeneous_kv_block_size(r.block_size, r.mamba_page_size_padded, in);
-      if (aligned.reason != refusal::none) return refuse(aligned.reason);
-      r.block_size = aligned.block_size;
-      r.skip_page_size_padded = aligned.skip_page_size_padded;
-      r.mamba_page_size_padded = aligned.mamba_page_size_padded;
-    }
-    if (r.block_size != before) {
-      for (const attention_backend b : r.backends) {
-        if (!model_kernel_block_sizes(b, context).supports(r.block_size)) {
-          return refuse(refusal::aligned_block_size_rejected);
-        }
-      }
-    }
-  }
-
   // Specs, groups, bytes of one block.
   layer_sets& sets = p.groups.specs;
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    const detail::used_class& u = used[i];
-    const detail::spec_choice choice = detail::get_kv_cache_spec(m.classes[u.index], u, m, s, r, context);
-    if (choice.reason != refusal::none) {
-      p.groups = {};
-      return refuse(choice.reason);
-    }
-    layer_set set = u.set;
-    set.spec = choice.spec;
-    set.origins = std::uint64_t{1} << i;
-    p.used_class_of[u.index][u.skipped ? 1 : 0] = static_cast<std::uint8_t>(i);
-    detail::add_layers(sets, set);
+  const refusal unsized = detail::add_specs(m, s, skip.any(), context, used, p);
+  if (unsized != refusal::none) {
+    p.groups = {};
+    return refuse(unsized);
   }
   if (const refusal reason = detail::resolve_layout(r.backends, sets, s.device, r.layout); reason != refusal::none) {
     p.groups = {};
