@@ -401,7 +401,7 @@ inline std::vector<config::layer_bytes> layers_of_request(const problem& q, cons
   checked_count sum = 0U;
   for (const layer_ref& ref : q.model.layers) {
     const layer_class& layer = q.model.classes[ref.layer_class];
-    const bool skipped = skip.any() && can_be_skipped(layer.role) && skip.contains(ref.layer, layer.window != 0);
+    const bool skipped = skip.any() && can_be_skipped(layer.role) && skip.contains(ref.skip_index(), layer.window != 0);
     const auto place = p.place_of(ref.layer_class, skipped, stages.stage_of(ref));
     if (!place) continue;
     const kv_cache_spec& spec = p.groups.specs[place->spec].spec;
@@ -473,7 +473,9 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   }
   const node root(*document);
   const config_fields fields(root);
-  draft_request draft{s.speculative_method, q.settings.draft_config.is_object() ? &q.settings.draft_config : nullptr};
+  const draft_request draft{s.speculative_method,
+                            q.settings.draft_config.is_object() ? &q.settings.draft_config : nullptr,
+                            q.settings.num_speculative_tokens.value_or(0)};
   layer_reader(fields, q.model, draft).read();
   detail::quantization_reader(root, fields.text(), hf_quant_config, q.model);
   q.model.model.dtype = detail::model_dtype(fields, q.settings.dtype);

@@ -24,6 +24,7 @@ enum reading_flag : std::uint8_t {
   qwen2_model = 2,             ///< models/qwen2.py: Qwen2Model, which wants layers of one kind
   ignores_head_dim = 4,        ///< the head size is hidden_size / num_attention_heads whatever head_dim says
   multimodal = 8,
+  no_pipeline = 32,            ///< the class does not implement SupportsPP
   sinks_with_windows = 16,     ///< attention sinks where layer_types is given (Granite SWA)
 };
 
@@ -78,18 +79,18 @@ inline constexpr architecture architectures[] = {
   {"DeciLMForCausalLM", reading::nemotron_nas}, {"FalconForCausalLM", reading::falcon},
   {"DbrxForCausalLM", reading::dbrx, ignores_head_dim}, {"DeepseekForCausalLM", reading::deepseek_v1, ignores_head_dim},
   // Several kinds of attention.
-  {"GptOssForCausalLM", reading::gpt_oss}, {"Gemma3nForCausalLM", reading::gemma3n},
-  {"Gemma3nForConditionalGeneration", reading::gemma3n, multimodal}, {"Gemma4ForCausalLM", reading::gemma4},
+  {"GptOssForCausalLM", reading::gpt_oss}, {"Gemma3nForCausalLM", reading::gemma3n, no_pipeline},
+  {"Gemma3nForConditionalGeneration", reading::gemma3n, multimodal | no_pipeline}, {"Gemma4ForCausalLM", reading::gemma4},
   {"Gemma4ForConditionalGeneration", reading::gemma4, multimodal},
   {"Gemma4UnifiedForConditionalGeneration", reading::gemma4, multimodal}, {"Step3p5ForCausalLM", reading::step3p5},
   {"MiMoV2FlashForCausalLM", reading::mimo_v2}, {"MiMoV2ForCausalLM", reading::mimo_v2},
   {"Llama4ForCausalLM", reading::llama4}, {"Llama4ForConditionalGeneration", reading::llama4, multimodal},
-  {"WhisperForConditionalGeneration", reading::whisper, multimodal},
+  {"WhisperForConditionalGeneration", reading::whisper, multimodal | no_pipeline},
   // Recurrent layers.
-  {"FalconH1ForCausalLM", reading::falcon_h1}, {"Zamba2ForCausalLM", reading::zamba2},
+  {"FalconH1ForCausalLM", reading::falcon_h1}, {"Zamba2ForCausalLM", reading::zamba2, no_pipeline},
   {"GraniteMoeHybridForCausalLM", reading::granite_hybrid, ignores_head_dim}, {"JambaForCausalLM", reading::jamba, ignores_head_dim},
   {"MambaForCausalLM", reading::mamba1}, {"FalconMambaForCausalLM", reading::mamba1},
-  {"Mamba2ForCausalLM", reading::mamba2}, {"NemotronHForCausalLM", reading::nemotron_h},
+  {"Mamba2ForCausalLM", reading::mamba2, no_pipeline}, {"NemotronHForCausalLM", reading::nemotron_h},
   {"NemotronHPuzzleForCausalLM", reading::nemotron_h}, {"Qwen3NextForCausalLM", reading::gated_delta_net},
   {"Qwen3_5ForCausalLM", reading::gated_delta_net}, {"Qwen3_5MoeForCausalLM", reading::gated_delta_net},
   {"Qwen3_5ForConditionalGeneration", reading::gated_delta_net, multimodal},
@@ -120,8 +121,8 @@ inline constexpr architecture architectures[] = {
   {"LlavaOnevisionForConditionalGeneration", reading::wrapper, multimodal},
   {"InternVLForConditionalGeneration", reading::wrapper, multimodal},
   {"InternVLChatModel", reading::wrapper, multimodal},
-  {"Idefics3ForConditionalGeneration", reading::wrapper, multimodal},
-  {"SmolVLMForConditionalGeneration", reading::wrapper, multimodal},
+  {"Idefics3ForConditionalGeneration", reading::wrapper, multimodal | no_pipeline},
+  {"SmolVLMForConditionalGeneration", reading::wrapper, multimodal | no_pipeline},
   {"Cohere2VisionForConditionalGeneration", reading::wrapper, multimodal},
   {"Qwen2AudioForConditionalGeneration", reading::wrapper, multimodal},
   {"VoxtralForConditionalGeneration", reading::wrapper, multimodal},

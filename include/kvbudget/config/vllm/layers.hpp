@@ -33,7 +33,8 @@ struct owned_model {
 /// What the speculative_config asks for, as far as it adds layers.
 struct draft_request {
   speculative_method method = speculative_method::none;
-  const json* draft_config = nullptr;  ///< of an eagle, eagle3 or draft_model draft
+  const json* draft_config = nullptr;  ///< of a draft with a config of its own
+  std::uint64_t num_speculative_tokens = 0;  ///< 0: not given
 };
 
 class layer_reader {
@@ -176,7 +177,11 @@ class layer_reader {
     return static_cast<std::uint16_t>(m_.classes.size() - 1);
   }
   void add(const layer_class& layer, std::uint32_t index) {
-    m_.layers.push_back(layer_ref{class_index(layer), index, drafting_});
+    m_.layers.push_back(layer_ref{class_index(layer), index, drafting_, index});
+  }
+  /// A draft layer whose name counts from 0 again.
+  void add_numbered_anew(const layer_class& layer, std::uint32_t k) {
+    m_.layers.push_back(layer_ref{class_index(layer), layers() + k, drafting_, k});
   }
   [[nodiscard]] layer_class attention(std::uint32_t window = 0) const {
     layer_class layer;
@@ -185,7 +190,9 @@ class layer_reader {
     layer.window = window != 0 ? window : common_window_;
     return layer;
   }
-  [[nodiscard]] static layer_class recurrent(const state_shape& state) {
+  /// A recurrent layer. Its state is that of the model class too, which sizes the blocks.
+  [[nodiscard]] layer_class recurrent(const state_shape& state) {
+    m_.model.hybrid_state = state;
     layer_class layer;
     layer.role = layer_role::recurrent;
     layer.state = state;
@@ -226,6 +233,7 @@ class layer_reader {
     }
     const bool has_list = types_ || f_.array("layer_types");
     if (all_sliding && (types_ || !has_list)) common_window_ = sliding_window();
+    if (imposed_window_) common_window_ = *imposed_window_;
   }
 
   // --- the readings ---
@@ -584,14 +592,16 @@ class layer_reader {
     if (letters.find('M') == std::string::npos) m_.model.ssm_dtype = state_dtype::automatic;
     add_pattern(letters, 0);
   }
-  void add_pattern(const std::string& letters, std::uint32_t first) {
+  void add_pattern(const std::string& letters, std::uint32_t first, bool numbered_anew = false) {
     const std::uint32_t window = f_.count_or("sliding_window", 0);
+    const std::uint32_t intermediate = elements(f_.required("mamba_num_heads", 1), f_.required("mamba_head_dim", 1));
+    const layer_class state = recurrent(
+        mamba2_state(intermediate, "n_groups", "mamba_num_heads", "mamba_head_dim", "ssm_state_size", "conv_kernel"));
     for (std::uint32_t i = 0; i < letters.size(); ++i) {
-      if (letters[i] == '*') add(attention(window), first + i);
-      if (letters[i] != 'M') continue;
-      const std::uint32_t intermediate = elements(f_.required("mamba_num_heads", 1), f_.required("mamba_head_dim", 1));
-      add(recurrent(mamba2_state(intermediate, "n_groups", "mamba_num_heads", "mamba_head_dim", "ssm_state_size",
-                                 "conv_kernel")), first + i);
+      if (letters[i] != '*' && letters[i] != 'M') continue;
+      const layer_class layer = letters[i] == '*' ? attention(window) : state;
+      if (numbered_anew) add_numbered_anew(layer, i);
+      else add(layer, first + i);
     }
   }
   [[nodiscard]] state_dtype parse_state_dtype(std::string_view field, std::string_view name) const {
@@ -792,79 +802,178 @@ class layer_reader {
     switch (draft_.method) {
       case speculative_method::mtp: read_mtp(); break;
       case speculative_method::eagle:
-      case speculative_method::eagle3:
+      case speculative_method::eagle3: read_eagle(); break;
       case speculative_method::draft_model: read_draft_model(); break;
+      case speculative_method::dflash:
+      case speculative_method::dspark: read_dflash(); break;
       default: break;  // ngram, suffix, medusa keep nothing
     }
     drafting_ = false;
   }
 
-  /// Layers after the target's own, of the checkpoint's own multi-token prediction.
+  [[noreturn]] static void refuse_mtp(std::string problem) {
+    throw engine_refusal({"", "speculative_config", "mtp"}, std::move(problem),
+                         "a model whose multi-token prediction vLLM runs");
+  }
+  /// The modules of the checkpoint's multi-token prediction: `field` of the config, or what the draft's class takes
+  /// where there is none (0: it fails then). The speculative tokens must be a multiple of what the config says.
+  [[nodiscard]] std::uint32_t mtp_modules(std::string_view field, std::uint32_t otherwise) const {
+    const std::optional<std::uint64_t> n = f_.count(field, 0, max_layers);
+    if (!n && otherwise == 0) refuse_mtp("the config has no " + std::string(field));
+    if (n) check_speculative_tokens(*n);
+    return static_cast<std::uint32_t>(n.value_or(otherwise));
+  }
+  void check_speculative_tokens(std::uint64_t modules) const {
+    const std::uint64_t tokens = draft_.num_speculative_tokens;
+    if (modules == 0 || (tokens > modules && tokens % modules != 0)) {
+      refuse_mtp("num_speculative_tokens must be divisible by the " + std::to_string(modules) + " predicting modules");
+    }
+  }
+
+  /// Layers after the target's own, of the checkpoint's own multi-token prediction (config/speculative.py:
+  /// hf_config_override, and models/*_mtp.py).
   void read_mtp() {
     const std::uint32_t first = layers();
-    const std::uint32_t n = f_.count_or("num_nextn_predict_layers", 0, 0);
-    if (n > max_layers)
-      f_.text().fail("num_nextn_predict_layers", *f_.text().find("num_nextn_predict_layers"), "too many layers",
-                     "at most 65,536");
+    const std::string_view nextn = "num_nextn_predict_layers";
     switch (reading_) {
-      case reading::deepseek_mla:
+      case reading::deepseek_mla: {
+        const std::string type = f_.model_type();
+        if (type == "deepseek_v2" || type == "axk1") break;
+        const std::uint32_t n = mtp_modules(nextn, 0);
         for (std::uint32_t k = 0; k < n; ++k) add(mla(), first + k);
         return;
-      case reading::deepseek_dsa:
+      }
+      case reading::longcat_flash:
+        static_cast<void>(mtp_modules(nextn, 1));
+        add(mla(), 2 * first);
+        return;
+      case reading::deepseek_dsa: {
+        const std::uint32_t n = mtp_modules(nextn, 0);
         for (std::uint32_t k = 0; k < n; ++k) add_sparse_mla(first + k, true);
         return;
-      case reading::deepseek_v4:
+      }
+      case reading::deepseek_v4: {
+        const std::uint32_t n = mtp_modules(nextn, 0);
         for (std::uint32_t k = 0; k < n; ++k) add_deepseek_v4(first + k, 1);
         return;
+      }
       case reading::gated_delta_net: {
-        const std::uint32_t own = f_.count_or("mtp_num_hidden_layers", n);
-        for (std::uint32_t k = 0; k < own && k < max_layers; ++k) add(attention(), first + k);
+        if (f_.model_type() == "olmo_hybrid") break;
+        const std::uint32_t n = mtp_modules(f_.model_type() == "qwen3_next" ? nextn : "mtp_num_hidden_layers", 1);
+        for (std::uint32_t k = 0; k < n; ++k) add_numbered_anew(attention(), k);
         return;
       }
       case reading::nemotron_h: {
-        const std::string letters = pattern("mtp_layers_block_type", "mtp_hybrid_override_pattern");
-        for (std::uint32_t k = 0; k < n; ++k) {
-          add_pattern(letters, first + k * static_cast<std::uint32_t>(letters.size()));
-          if (m_.layers.size() > max_layers) break;
-        }
+        if (mtp_modules(nextn, 0) != 1) refuse_mtp("more than one predicting module is not supported");
+        add_pattern(pattern("mtp_layers_block_type", "mtp_hybrid_override_pattern"), first, true);
         return;
       }
-      case reading::mimo_v2: add(mimo_v2_layer(true), first); return;
-      case reading::step3p5: read_step3p5(first, first + n); return;
+      case reading::mimo_v2:
+        add_numbered_anew(mimo_v2_layer(true), 0);
+        return;
+      case reading::step3p5: read_step3p5(first, first + mtp_modules(nextn, 0)); return;
       case reading::dense: {
-        const std::string type = f_.model_type();
-        if (type != "mimo" && type.rfind("glm4_moe", 0) != 0 && type.rfind("ernie4_5", 0) != 0) break;
+        if (f_.model_type() == "exaone_moe") return read_exaone_moe_mtp(mtp_modules(nextn, 1));
+        if (!has_dense_mtp()) break;
+        const std::uint32_t n = mtp_modules(nextn, 0);
         for (std::uint32_t k = 0; k < n; ++k) add(attention(), first + k);
         return;
       }
+      case reading::kimi_linear:
+      case reading::minimax_m3:
+        throw usage_error({"", "speculative_config", "mtp"}, "the draft layers of this architecture are not known here",
+                          "another method, or a model whose draft layers are");
       default: break;
     }
-    throw usage_error(
-        {"", "speculative_config", "mtp"}, "the draft layers of this architecture are not known here",
-        "a model with multi-token prediction that is (DeepSeek, GLM, Qwen3-Next, Qwen3.5, Nemotron-H, MiMo, Step-3.5)");
+    refuse_mtp("Unsupported speculative method: 'mtp'");
+  }
+  [[nodiscard]] bool has_dense_mtp() const {
+    const std::string type = f_.root_model_type();
+    return m_.architecture == "MiMoForCausalLM" || m_.architecture == "Glm4MoeForCausalLM" || type == "ernie4_5_moe" ||
+           type == "hy_v3";
+  }
+  /// models/exaone_moe_mtp.py: layers of the target's types from the first on, outside --kv-cache-dtype.
+  void read_exaone_moe_mtp(std::uint32_t n) {
+    const std::optional<node> own = f_.array("mtp_layer_types");
+    for (std::uint32_t k = 0; k < n; ++k) {
+      const bool slides = own && !own->value().empty() ? config_fields::word(*own, k) == "sliding_attention"
+                                                       : k < layers() && is_sliding(k);
+      layer_class layer = attention();
+      layer.window = slides ? f_.count_or("sliding_window", 0) : 0;
+      layer.unquantized = true;
+      add_numbered_anew(layer, k);
+    }
   }
 
-  /// A draft with a config of its own; its layers are ordinary attention (eagle, eagle3) or another model's.
-  void read_draft_model() {
+  [[nodiscard]] config_fields draft_fields() const {
     if (draft_.draft_config == nullptr) {
       throw usage_error({"", "speculative_config", ""}, "the draft model's config is not given",
                         "its config.json as \"draft_model_config\"");
     }
     static const std::string file = "draft model";
-    const config_fields fields(node(*draft_.draft_config, "", file));
-    if (draft_.method == speculative_method::draft_model) {
-      owned_model other;
-      layer_reader(fields, other, {}).read();
-      for (const layer_ref& ref : other.layers) add(other.classes[ref.layer_class], layers() + ref.layer);
-      return;
-    }
-    const std::uint32_t n = fields.required("num_hidden_layers", 1, max_layers);
+    return config_fields(node(*draft_.draft_config, "", file));
+  }
+  /// A whole model of its own; what has no window of its own has the target's (CacheConfig.sliding_window).
+  void read_draft_model() {
+    const config_fields fields = draft_fields();
+    owned_model other;
+    layer_reader reader(fields, other, {});
+    reader.imposed_window_ = common_window_;
+    reader.read();
+    for (const layer_ref& ref : other.layers) add_numbered_anew(other.classes[ref.layer_class], ref.layer);
+  }
+  [[nodiscard]] layer_class draft_layer(const config_fields& fields) const {
     const std::uint32_t heads = fields.required("num_attention_heads", 1);
     layer_class layer;
     layer.num_kv_heads = fields.count_or("num_key_value_heads", heads, 1);
     layer.head_size = fields.count_or("head_dim", 0);
     if (layer.head_size == 0) layer.head_size = fields.required("hidden_size", 1) / heads;
+    layer.window = common_window_;
+    return layer;
+  }
+  /// models/llama_eagle.py, models/llama_eagle3.py: ordinary attention after the target's layers.
+  void read_eagle() {
+    const config_fields fields = draft_fields();
+    const std::uint32_t n = fields.required("num_hidden_layers", 1, max_layers);
+    const layer_class layer = draft_layer(fields);
     for (std::uint32_t k = 0; k < n; ++k) add(layer, layers() + k);
+  }
+  /// models/qwen3_dflash.py, on which models/qwen3_dspark.py is built: one attention module a layer, with windows by
+  /// dflash_config and layer_types, and tokens that mostly see one another.
+  void read_dflash() {
+    const config_fields fields = draft_fields();
+    for (const std::string_view other : {"Laguna", "Gemma4", "K3DSpark", "DSparkV41"}) {
+      const auto names = fields.root().array("architectures");
+      if (!names || names->value().empty() || config_fields::word(*names, 0).find(other) == std::string_view::npos)
+        continue;
+      names->child(0).fail("the layers of this draft are not known here", "a draft of models/qwen3_dflash.py");
+    }
+    const std::uint32_t n = fields.required("num_hidden_layers", 1, max_layers);
+    const std::optional<node> own = fields.object("dflash_config");
+    const std::optional<transformers::layer_kinds> types = fields.layer_kinds(n);
+    bool any_sliding = false;
+    for (std::uint32_t k = 0; types && k < n; ++k)
+      any_sliding = any_sliding || (*types)[k] == transformers::layer_kind::sliding;
+    const bool use_swa = own && own->boolean("use_swa").value_or(false);
+    std::optional<bool> causal = fields.text().boolean("is_causal");
+    if (!causal && own) causal = own->boolean("causal");
+    const auto slides = [&](std::uint32_t k) {
+      return !types || (use_swa && !any_sliding) ? use_swa : (*types)[k] == transformers::layer_kind::sliding;
+    };
+    layer_class layer = draft_layer(fields);
+    layer.sinks = fields.flag("add_swa_attention_sink_bias");
+    if (own) layer.sinks = own->boolean("attention_sink_bias").value_or(layer.sinks);
+    for (std::uint32_t k = 0; k < n; ++k)
+      layer.non_causal = layer.non_causal || !causal.value_or(types && (*types)[k] == transformers::layer_kind::sliding);
+    for (std::uint32_t k = 0; k < n; ++k) {
+      layer.window = common_window_;
+      if (slides(k)) {
+        const auto window = own ? own->count("swa_window_size") : std::nullopt;
+        layer.window = static_cast<std::uint32_t>(window.value_or(fields.count_or("sliding_window", 0)));
+        if (layer.window == 0) fields.text().fail_missing("sliding_window", "the window of the sliding draft layers");
+      }
+      add(layer, layers() + k);
+    }
   }
 
   // --- lengths and images ---
@@ -967,6 +1076,7 @@ class layer_reader {
   std::uint32_t num_hidden_layers_ = 0;
   std::uint32_t layer_head_size_ = 0;  // of the layers, where their class ignores head_dim
   std::uint32_t common_window_ = 0;    // of layers without a window of their own
+  std::optional<std::uint32_t> imposed_window_;  // of a draft: the target's
   std::optional<transformers::layer_kinds> types_;
 };
 

@@ -289,6 +289,17 @@ class settings_reader {
     }
   }
 
+  /// config/speculative.py: SpeculativeMethod. Every kind of multi-token prediction is one method.
+  static speculative_method parse_method(const std::string& text) {
+    if (text.size() > 4 && text.compare(text.size() - 4, 4, "_mtp") == 0) return speculative_method::mtp;
+    for (const std::string_view unknown : {"mlp_speculator", "custom_class", "extract_hidden_states"}) {
+      if (text == unknown)
+        fail("speculative_config/method", json(text), "what this method caches is not known here", "another method");
+    }
+    return static_cast<speculative_method>(
+        one_of("speculative_config/method", text, speculative_method_names, std::size(speculative_method_names)));
+  }
+
   /// method and num_speculative_tokens count; what else vLLM takes there is accepted and changes no size.
   void read_speculation(owned_settings& result) const {
     const json* const spec = at_.find("speculative_config");
@@ -298,8 +309,7 @@ class settings_reader {
     const node inside(*spec, "/speculative_config", at_.file());
     as_usage([&] {
       if (const auto method = inside.string("method")) {
-        result.settings.speculative_method = static_cast<speculative_method>(one_of(
-            "speculative_config/method", *method, speculative_method_names, std::size(speculative_method_names)));
+        result.settings.speculative_method = parse_method(*method);
       } else {
         result.settings.speculative_method =
             inside.find("model") != nullptr ? speculative_method::draft_model : speculative_method::none;

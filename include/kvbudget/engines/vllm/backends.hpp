@@ -177,6 +177,7 @@ struct attention_selector {
   bool sinks = false;
   bool sliding_window = false;
   bool decoder = true;  ///< false: cross attention
+  bool non_causal = false;
 };
 
 namespace detail {
@@ -244,7 +245,7 @@ namespace detail {
     case triton_attn: return !c.use_dcp && detail::validate_triton(s);
     case flex_attention: return !c.use_dcp && plain && !s.sinks;
     case turboquant:
-      return half && s.decoder && is_turboquant(t) && !s.sinks && !s.sliding_window && !c.mm_prefix && !c.use_dcp;
+      return half && s.decoder && !s.non_causal && is_turboquant(t) && !s.sinks && !s.sliding_window && !c.mm_prefix && !c.use_dcp;
     case triton_flash_attn: {
       // Both halves must take the layer; only the Triton half sees images (backends/composite.py).
       backend_context causal = c;
@@ -298,7 +299,7 @@ using backend_list = fixed_vector<attention_backend, 10>;
   backend_list order;
   const auto add = [&order](auto... backends) { (order.push_back(backends), ...); };
   if (!s.use_mla) {
-    if (c.device.major == 10) {
+    if (c.device.major == 10 && !s.non_causal) {
       if (c.mm_prefix) add(triton_flashinfer);
       add(flashinfer, flash_attn, triton_attn, flex_attention, turboquant);
     } else {
@@ -355,7 +356,8 @@ struct backend_choice {
                                                       const backend_context& c) {
   using enum attention_backend;
   const auto fixed = [](attention_backend b) { return backend_choice{b, refusal::none}; };
-  attention_selector s{layer.head_size, type, false, false, layer.sinks, layer.window != 0, true};
+  attention_selector s{layer.head_size, type, false, false, layer.sinks, layer.window != 0, true,
+                       layer.non_causal};
   switch (layer.role) {
     case layer_role::recurrent: return fixed(none);
     case layer_role::dsa_indexer: return fixed(deepseek_v32_indexer);

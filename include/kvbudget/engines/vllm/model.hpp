@@ -119,6 +119,7 @@ struct layer_class {
   bool sinks = false;                ///< attention sinks: fewer backends qualify
   bool has_indexer = false;          ///< sparse MLA with an indexer of its own
   bool unquantized = false;          ///< keeps the model's type whatever --kv-cache-dtype says
+  bool non_causal = false;           ///< a draft whose tokens see one another
   bool replicated_under_dcp = false; ///< a draft layer outside decode context parallelism
   state_shape state{};
   friend constexpr bool operator==(const layer_class&, const layer_class&) noexcept = default;
@@ -129,6 +130,9 @@ struct layer_ref {
   std::uint16_t layer_class = 0;  ///< index into model::classes
   std::uint32_t layer = 0;        ///< decoder layer
   bool draft = false;             ///< belongs to the draft model: lives on the last pipeline stage
+  std::uint32_t named_layer = 0;  ///< of a draft layer: the number in its name, which kv_cache_dtype_skip_layers means
+
+  [[nodiscard]] constexpr std::uint32_t skip_index() const noexcept { return draft ? named_layer : layer; }
 };
 
 /// What a "auto" cache type may turn into for this architecture (model_executor/models/config.py).

@@ -263,7 +263,7 @@ struct skip_layers {
   std::span<const std::uint32_t> listed;
   bool sliding_window = false;
   std::uint64_t first_end = 0;    // layers below
-  std::uint64_t last_begin = ~std::uint64_t{0};  // layers from here on, drafts not
+  std::uint64_t last_begin = ~std::uint64_t{0};  // layers from here on, to the model's last one
   std::uint64_t num_hidden_layers = 0;
 
   [[nodiscard]] constexpr bool any() const noexcept { return !listed.empty() || sliding_window || first_end != 0; }
@@ -307,7 +307,7 @@ struct skip_layers {
   std::uint64_t position = 0;
   for (const layer_ref& ref : m.layers) {
     const layer_class& layer = m.classes[ref.layer_class];
-    const bool skipped = may_skip && can_be_skipped(layer.role) && skip.contains(ref.layer, layer.window != 0);
+    const bool skipped = may_skip && can_be_skipped(layer.role) && skip.contains(ref.skip_index(), layer.window != 0);
     const std::uint32_t stage = bounds.stage_of(ref);
     const std::uint64_t order = (std::uint64_t{stage} << 32U) + position++;
     std::uint8_t& at = slot[ref.layer_class][skipped ? 1 : 0];
