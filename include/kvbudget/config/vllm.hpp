@@ -31,6 +31,7 @@ class quantization_reader {
     const json* quantization = root.find("quantization_config");
     if (quantization == nullptr) quantization = hf_quant_config;
     if (quantization != nullptr && quantization->is_object()) read(*quantization);
+    if (quantization == nullptr) quantization = root.find("compression_config");
     // The layers' quantization config may stand inside the text config too.
     const json* const layers = quantization != nullptr ? quantization : text.find("quantization_config");
     if (layers != nullptr && layers->is_object()) read_compressed_tensors(*layers);
@@ -96,25 +97,57 @@ class quantization_reader {
   void read_compressed_tensors(const json& q) {
     std::string method = cased(word(q, "quant_method"), false);
     if (method == "compressed_tensors") method = "compressed-tensors";
-    if (method == "compressed-tensors" && member(q, "kv_cache_scheme") != nullptr)
-      m_.model.checkpoint_fp8_attention = true;
+    const json* const scheme = member(q, "kv_cache_scheme");
+    if (method != "compressed-tensors" || scheme == nullptr) return;
+    m_.model.checkpoint_fp8_attention = true;
+    const std::string strategy = word(*scheme, "strategy");
+    m_.model.checkpoint_per_head_scales = strategy == "attn_head";
+    // quantization/compressed_tensors/compressed_tensors.py: validate_kv_cache_scheme, asked by ordinary attention.
+    const json* const bits = member(*scheme, "num_bits");
+    const bool good = word(*scheme, "type") == "float" && bits != nullptr && *bits == 8 &&
+                      (strategy == "tensor" || strategy == "attn_head") && truthy(*scheme, "symmetric") != nullptr;
+    if (!good && !m_.model.use_mla && m_.refusal.empty()) {
+      m_.refusal = "a compressed-tensors kv_cache_scheme must be symmetric float of 8 bits by tensor or attn_head";
+    }
   }
 
   owned_model& m_;
 };
 
+/// A config's dtype is looked up in torch; types that attention does not run in become bfloat16.
+inline void check_torch_type(const node& where, std::string_view key, std::string_view name) {
+  if (name.rfind("torch.", 0) == 0) name.remove_prefix(6);
+  for (const std::string_view known : {"bfloat16", "float16", "half", "float32", "float", "float64", "double",
+                                       "float8_e4m3fn", "float8_e5m2", "int8", "uint8"}) {
+    if (name == known) return;
+  }
+  where.fail(key, *where.find(key), "not a type of torch", "bfloat16, float16 or float32");
+}
+
 /// config/model.py:_get_and_verify_dtype: float32 checkpoints run as bfloat16 unless float32 was asked for.
 inline state_dtype model_dtype(const config_fields& f, const std::optional<std::string>& setting) {
   const auto named = [](std::string_view name) {
     if (name.rfind("torch.", 0) == 0) name.remove_prefix(6);
-    return name == "float16" ? state_dtype::float16 : name == "float32" ? state_dtype::float32 : state_dtype::bfloat16;
+    if (name == "float16" || name == "half") return state_dtype::float16;
+    return name == "float32" || name == "float" ? state_dtype::float32 : state_dtype::bfloat16;
   };
-  if (setting) return named(*setting);
+  // gemma2 and its kin are unstable in float16: as the config's type it becomes bfloat16, as an option it is refused.
+  const std::string type = f.root_model_type();
+  const bool unstable = type == "gemma2" || type == "gemma3" || type == "gemma3_text" || type == "glm4";
+  if (setting) {
+    const state_dtype t = named(*setting);
+    if (unstable && t == state_dtype::float16) {
+      throw engine_refusal({"", "dtype", *setting}, type + " does not support float16", "bfloat16 or float32");
+    }
+    return t;
+  }
   for (const node* at : {&f.root(), &f.text()}) {
     for (const std::string_view key : {"dtype", "torch_dtype"}) {
       if (at->find(key) == nullptr || !at->find(key)->is_string()) continue;
-      const state_dtype t = named(at->string(key).value_or(""));
-      return t == state_dtype::float32 ? state_dtype::bfloat16 : t;
+      const std::string name = at->string(key).value_or("");
+      check_torch_type(*at, key, name);
+      const state_dtype t = named(name);
+      return t == state_dtype::float16 && !unstable ? t : state_dtype::bfloat16;
     }
   }
   return state_dtype::bfloat16;

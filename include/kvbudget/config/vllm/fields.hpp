@@ -64,6 +64,10 @@ class config_fields {
   /// The model type whose class reads the text part; empty where transformers has none.
   [[nodiscard]] std::string_view class_model_type() const { return row_ != nullptr ? row_->model_type : ""; }
 
+  /// The config has layer_types, be they its own or its class's.
+  [[nodiscard]] bool has_layer_types() const {
+    return array("layer_types") || (row_ != nullptr && transformers::detail::pattern_of(row_->model_type) != nullptr);
+  }
   /// The kinds of all `n` layers, by the file's layer_types or by what the class makes of its absence. Nothing where
   /// there is neither.
   [[nodiscard]] std::optional<transformers::layer_kinds> layer_kinds(std::uint64_t n) const {

@@ -49,6 +49,7 @@ class layer_reader {
     const architecture* found = find_architecture(name);
     if (found == nullptr) unknown_architecture(f_.root(), name);
     multimodal_ = (found->flags & multimodal) != 0;
+    bool supports_pp = (found->flags & no_pipeline) == 0;
     if (found->reading == reading::wrapper) {
       const std::string inner = architecture_name(f_.text(), f_.model_type());
       found = find_architecture(inner);
@@ -57,11 +58,16 @@ class layer_reader {
     flags_ = found->flags;
     reading_ = found->reading;
     read_heads();
+    check_heads();
     read_layer_types();
     read_layers();
     if ((flags_ & qwen2_model) != 0) check_qwen2_windows();
+    if (types_ && std::find(types_->begin(), types_->end(), transformers::layer_kind::full) == types_->end()) {
+      m_.model.turboquant_finds_no_layers = m_.model.is_hybrid;
+    }
     if (draft_.method != speculative_method::none) read_draft();
     m_.model.num_hidden_layers = num_hidden_layers_;
+    m_.model.supports_pp = supports_pp;
     read_max_model_len();
     read_vision();
   }
@@ -98,7 +104,7 @@ class layer_reader {
     model& m = m_.model;
     for (const std::string_view name : {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"}) {
       if (reading_ == reading::whisper && name != "decoder_layers") continue;
-      if (const auto n = f_.count(name, 0, max_layers)) {
+      if (const auto n = f_.count(name, 1, max_layers)) {
         num_hidden_layers_ = static_cast<std::uint32_t>(*n);
         break;
       }
@@ -141,6 +147,34 @@ class layer_reader {
     m.qk_nope_head_dim = f_.count_or("qk_nope_head_dim", 0);
     m.qk_rope_head_dim = f_.count_or("qk_rope_head_dim", 0);
     m.kv_lora_rank = f_.count_or("kv_lora_rank", 0);
+  }
+
+  void refuse(std::string problem) {
+    if (m_.refusal.empty()) m_.refusal = std::move(problem);
+  }
+  /// validate_architecture of the configuration classes, and layers/attention/attention.py.
+  void check_heads() {
+    using enum reading;
+    const model& m = m_.model;
+    const bool one_shape = reading_ != mimo_v2 && reading_ != step3p5 && reading_ != nemotron_nas &&
+                           reading_ != falcon && reading_ != dbrx && reading_ != whisper && reading_ != deepseek_mla &&
+                           reading_ != longcat_flash && reading_ != deepseek_dsa && reading_ != deepseek_v4 &&
+                           reading_ != kimi_linear;
+    if (one_shape && m.num_kv_heads != 0 && m.num_attention_heads % m.num_kv_heads != 0) {
+      refuse("num_attention_heads is not a multiple of num_key_value_heads");
+    }
+    for (const std::string_view type : {"arcee", "aria_text", "cwm", "deepseek_v2", "gemma2", "gemma3_text",
+                                        "gemma3n_text", "gpt_neox", "hyperclovax", "llama", "vaultgemma"}) {
+      if (f_.class_model_type() != type) continue;
+      if (f_.count("hidden_size", 1).value_or(0) % std::max(m.num_attention_heads, 1U) != 0)
+        refuse("hidden_size is not a multiple of num_attention_heads");
+    }
+  }
+  /// A state's inner width must be that of its heads, where the configuration class checks it.
+  void check_state_width(std::uint32_t intermediate, std::string_view heads, std::string_view head_dim) {
+    if (f_.class_model_type().empty()) return;
+    if (std::uint64_t{f_.required(heads, 1)} * f_.required(head_dim, 1) != intermediate)
+      refuse(std::string(heads) + " x " + std::string(head_dim) + " is not the inner width of the state");
   }
 
   [[nodiscard]] const json* hidden_field() const {
@@ -190,6 +224,13 @@ class layer_reader {
     layer.window = window != 0 ? window : common_window_;
     return layer;
   }
+  /// A layer whose class hands no cache_config on: no common window, and always the model's type.
+  [[nodiscard]] layer_class attention_outside_settings() const {
+    layer_class layer = attention();
+    layer.window = 0;
+    layer.unquantized = true;
+    return layer;
+  }
   /// A recurrent layer. Its state is that of the model class too, which sizes the blocks.
   [[nodiscard]] layer_class recurrent(const state_shape& state) {
     m_.model.hybrid_state = state;
@@ -225,14 +266,13 @@ class layer_reader {
     using enum reading;
     const bool reads = reading_ != step3p5 && reading_ != deepseek_mla && reading_ != longcat_flash &&
                        reading_ != deepseek_dsa && reading_ != deepseek_v4 && reading_ != kimi_linear &&
-                       reading_ != nemotron_h && reading_ != minimax_m3;
+                       reading_ != nemotron_h;
     if (reads) types_ = f_.layer_kinds(layers());
     bool all_sliding = true;
     for (const transformers::layer_kind kind : types_.value_or(transformers::layer_kinds{})) {
       all_sliding = all_sliding && kind == transformers::layer_kind::sliding;
     }
-    const bool has_list = types_ || f_.array("layer_types");
-    if (all_sliding && (types_ || !has_list)) common_window_ = sliding_window();
+    if (all_sliding && (types_ || !f_.has_layer_types())) common_window_ = sliding_window();
     if (imposed_window_) common_window_ = *imposed_window_;
   }
 
@@ -288,8 +328,8 @@ class layer_reader {
     if (!types_ || types_->empty()) return;
     bool mixed = false;
     for (const transformers::layer_kind kind : *types_) mixed = mixed || kind != types_->front();
-    if (mixed && f_.count_or("max_window_layers", 28) != layers()) {
-      m_.refusal = "a sliding window for some but all layers is not supported";
+    if (mixed && f_.count("max_window_layers") != layers()) {
+      refuse("a sliding window for some but all layers is not supported");
     }
   }
 
@@ -302,12 +342,14 @@ class layer_reader {
         if (f_.flag("multi_query", true)) m.num_kv_heads = 1;
         const std::uint32_t own = m.num_kv_heads;
         for (std::uint32_t i = 0; i < layers(); ++i) {
-          layer_class layer = attention();
+          layer_class layer = attention_outside_settings();
           layer.num_kv_heads = f_.flag("multi_query", true) ? own : m.num_attention_heads;
           add(layer, i);
         }
         return;
       }
+      for (std::uint32_t i = 0; i < layers(); ++i) add(attention_outside_settings(), i);
+      return;
     }
     if (reading_ == reading::dbrx) {
       if (const auto attn = f_.object("attn_config")) {
@@ -497,6 +539,9 @@ class layer_reader {
         f_.count("mamba_d_ssm") ? f_.required("mamba_d_ssm", 1) : scaled("mamba_expand", "hidden_size", 2);
     const layer_class state = recurrent(mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
                                                      "mamba_d_state", "mamba_d_conv"));
+    check_state_width(intermediate, "mamba_n_heads", "mamba_d_head");
+    // layers/quantization/turboquant/config.py: the list of layers says "hybrid" for all.
+    m_.model.turboquant_finds_no_layers = true;
     for (std::uint32_t i = 0; i < layers(); ++i) {
       add(attention(), i);
       add(state, i);
@@ -522,9 +567,10 @@ class layer_reader {
   /// models/granitemoehybrid.py.
   void read_granite_hybrid() {
     set_hybrid();
-    const layer_class state =
-        recurrent(mamba2_state(scaled("mamba_expand", "hidden_size", 2), "mamba_n_groups", "mamba_n_heads",
-                               "mamba_d_head", "mamba_d_state", "mamba_d_conv"));
+    const std::uint32_t intermediate = scaled("mamba_expand", "hidden_size", 2);
+    const layer_class state = recurrent(mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
+                                                     "mamba_d_state", "mamba_d_conv"));
+    check_state_width(intermediate, "mamba_n_heads", "mamba_d_head");
     for (std::uint32_t i = 0; i < layers(); ++i) add(!types_ || is_linear(i) ? state : attention(), i);
   }
 
@@ -542,6 +588,7 @@ class layer_reader {
     set_hybrid();
     const std::uint32_t period = f_.count_or("attn_layer_period", 8, 1);
     const std::uint32_t offset = f_.count_or("attn_layer_offset", 4);
+    if (offset >= period) refuse("attn_layer_offset is not below attn_layer_period");
     const layer_class state = recurrent(mamba1_state(scaled("mamba_expand", "hidden_size", 2),
                                                      f_.required("mamba_d_state", 1), f_.required("mamba_d_conv", 1)));
     for (std::uint32_t i = 0; i < layers(); ++i) add(i % period == offset ? attention() : state, i);
@@ -556,8 +603,10 @@ class layer_reader {
   }
   /// models/mamba2.py.
   void read_mamba2() {
-    const layer_class state = recurrent(mamba2_state(scaled("expand", "hidden_size", 2), "n_groups", "num_heads",
-                                                     "head_dim", "state_size", "conv_kernel"));
+    const std::uint32_t intermediate = scaled("expand", "hidden_size", 2);
+    const layer_class state =
+        recurrent(mamba2_state(intermediate, "n_groups", "num_heads", "head_dim", "state_size", "conv_kernel"));
+    check_state_width(intermediate, "num_heads", "head_dim");
     for (std::uint32_t i = 0; i < layers(); ++i) add(state, i);
   }
 
@@ -630,7 +679,16 @@ class layer_reader {
         m_.model.ssm_dtype = parse_state_dtype("mamba_ssm_dtype", *dtype);
     }
     const layer_class state = recurrent(s);
-    for (std::uint32_t i = 0; i < layers(); ++i) add(is_linear(i) ? state : attention(), i);
+    bool any_linear = false, all_linear = true;
+    for (std::uint32_t i = 0; i < layers(); ++i) {
+      const bool linear = is_linear(i);
+      any_linear = any_linear || linear;
+      all_linear = all_linear && linear;
+      if (!linear && types_ && (*types_)[i] != transformers::layer_kind::full) refuse("a layer type of another model");
+      add(linear ? state : attention(), i);
+    }
+    if (f_.model_type() == "olmo_hybrid" && (!any_linear || all_linear))
+      refuse("olmo_hybrid must have linear_attention layers and others");
   }
 
   /// models/lfm2.py: short convolutions between attention layers.
@@ -898,9 +956,8 @@ class layer_reader {
     for (std::uint32_t k = 0; k < n; ++k) {
       const bool slides = own && !own->value().empty() ? config_fields::word(*own, k) == "sliding_attention"
                                                        : k < layers() && is_sliding(k);
-      layer_class layer = attention();
+      layer_class layer = attention_outside_settings();
       layer.window = slides ? f_.count_or("sliding_window", 0) : 0;
-      layer.unquantized = true;
       add_numbered_anew(layer, k);
     }
   }

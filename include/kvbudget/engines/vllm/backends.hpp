@@ -20,6 +20,7 @@ struct backend_context {
   std::uint64_t head_size = 0;     ///< model level
   bool mm_prefix = false;
   bool logits_soft_cap = false;
+  bool per_head_scales = false;  ///< the checkpoint scales K and V head by head
   bool use_dcp = false;
   std::uint32_t forced_flash_attn_version = 0;
   std::uint32_t qk_nope_head_dim = 0;
@@ -199,6 +200,7 @@ namespace detail {
     if (c.mm_prefix && c.device.major == 9 && c.device.minor == 0) return false;
   }
   if (s.sinks && (c.device.major < 9 || get_flash_attn_version(c, {}) < 3)) return false;
+  if (c.per_head_scales && get_flash_attn_version(c, {}) < 3) return false;
   return !c.mm_prefix || (flash_attn_4_is_supported(c.device) &&
                           get_flash_attn_version(c, {s.head_size, 0, s.sinks, c.user_block_size, true}) == 4);
 }
@@ -238,6 +240,7 @@ namespace detail {
   const bool is_sparse = backend >= flash_attn_mla_sparse && backend <= flashinfer_mla_sparse_sm120;
   if (s.use_mla != is_mla || s.use_sparse != is_sparse) return false;
   if (is_mla && (s.sinks || s.sliding_window || c.mm_prefix)) return false;
+  if (c.per_head_scales && !is_mla && backend != flash_attn) return false;
   const bool common_mla_head = detail::is_one_of(s.head_size, 320, 512, 576);
   switch (backend) {
     case flash_attn: return half && detail::validate_flash_attn(c, s);
@@ -341,8 +344,9 @@ struct backend_choice {
   }
   if (choice.reason != refusal::none) return choice;
   const bool native_fp8 = c.device.major > 8 || c.device.minor >= 9;
-  const bool fp8 = detail::is_fp8_or_e4m3(s.cache_dtype) || s.cache_dtype == cache_dtype::fp8_per_token_head;
-  if (choice.backend == attention_backend::triton_attn && fp8 && !native_fp8) choice.reason = refusal::fp8_needs_sm89;
+  const bool fp8 = is_fp8_per_tensor(s.cache_dtype) || s.cache_dtype == cache_dtype::fp8_per_token_head;
+  const bool triton = choice.backend == attention_backend::triton_attn || choice.backend == attention_backend::triton_mla;
+  if (triton && fp8 && !native_fp8) choice.reason = refusal::fp8_needs_sm89;
   // The path of FlashMLA that merges partial results is the fp8 one, with fewer than 32 heads.
   if (choice.backend == attention_backend::flashmla_sparse && c.use_dcp &&
       (!is_quantized(s.cache_dtype) || c.num_heads >= 32)) {

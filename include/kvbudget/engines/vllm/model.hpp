@@ -155,6 +155,7 @@ struct model {
   std::optional<state_shape> hybrid_state{};  ///< of the model class, which block sizes follow on every rank
   cache_dtype checkpoint_cache_dtype = cache_dtype::automatic;  ///< what the quantized checkpoint asks for
   bool checkpoint_fp8_attention = false;  ///< compressed-tensors with a kv_cache_scheme: ordinary attention is fp8
+  bool checkpoint_per_head_scales = false;  ///< that scheme is by head
   cache_dtype_rule dtype_rule = cache_dtype_rule::none;
   bool use_mla = false;
   bool is_hybrid = false;
@@ -163,6 +164,7 @@ struct model {
   bool mm_prefix = false;           ///< images attend in both directions
   bool mixed_head_sizes = false;    ///< Gemma 4: one FlashAttention version for two head sizes
   bool logits_soft_cap = false;     ///< attn_logit_softcapping
+  bool turboquant_finds_no_layers = false;  ///< the config of a hybrid does not name its full-attention layers
   bool supports_pp = true;              ///< the model class implements SupportsPP
   bool needs_kv_head_per_rank = false;  ///< the model class divides KV heads by ranks and does not replicate them
   std::uint32_t largest_mm_item = 0;    ///< tokens of the largest multimodal item, where one must fit into a batch
@@ -240,8 +242,9 @@ enum class refusal : std::uint8_t {
   none, attention_heads_not_divisible, kv_heads_not_divisible, fewer_kv_heads_than_ranks, state_not_divisible,
   groups_not_divisible, dcp_does_not_divide_tp, dcp_needs_replicated_kv_heads, dcp_exceeds_replicas,
   dcp_splits_query_groups, dcp_with_sliding_window, no_pipeline_parallelism, more_stages_than_supported, too_many_kinds_of_layers,
-  layer_partition_mismatch, max_model_len_too_long,
-  batched_tokens_below_max_model_len, mamba_block_size_without_prefix_caching, kda_state_dtype, no_attention_backend,
+  layer_partition_mismatch, max_model_len_too_long, max_model_len_unknown, batched_tokens_below_sequences,
+  batched_tokens_below_max_model_len, mamba_block_size_without_prefix_caching, kda_state_dtype,
+  turboquant_without_layers, no_attention_backend,
   attention_backend_not_valid, fp8_needs_sm89, fp8_diffkv_on_sm100, nvfp4_with_mla, deepseek_v4_needs_fp8,
   no_common_layout, aligned_block_size_rejected, padded_page_smaller, page_of_no_bytes,
   cannot_promote_local_specs, several_windows_in_one_group, promoted_compressor, pages_cannot_be_unified,
@@ -264,9 +267,12 @@ inline constexpr const char* refusal_texts[] = {
     "kvbudget knows at most 32 kinds of layers in one model",
     "VLLM_PP_LAYER_PARTITION must name every stage and add up to the number of hidden layers",
     "max_model_len is greater than the length derived from the config",
+    "max_model_len cannot be fitted: the config has no length to start from",
+    "max_num_batched_tokens must be greater than or equal to max_num_seqs",
     "without chunked prefill max_num_batched_tokens must not be smaller than max_model_len",
     "mamba_block_size can only be set with enable_prefix_caching",
     "the recurrent state of KDA supports only auto, float32 and bfloat16",
+    "turboquant needs a hybrid's full-attention layers, and the config does not name any",
     "no valid attention backend found for these settings",
     "the selected attention backend is not valid for this configuration",
     "the Triton backend needs compute capability 8.9 for an fp8 cache",

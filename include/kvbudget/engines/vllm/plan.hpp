@@ -190,6 +190,7 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
 [[nodiscard]] constexpr refusal resolve(const model& m, const settings& s, resolved_settings& r) {
   if (const refusal reason = resolve_cache_dtype(m, s, r); reason != refusal::none) return reason;
   r.max_model_len = m.max_model_len;
+  if (s.auto_fit_max_model_len && !m.max_model_len_is_known) return refusal::max_model_len_unknown;
   if (s.max_model_len && !s.auto_fit_max_model_len) {
     if (m.max_model_len_is_known && *s.max_model_len > m.max_model_len) return refusal::max_model_len_too_long;
     r.max_model_len = *s.max_model_len;
@@ -205,6 +206,9 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
   // Asynchronous scheduling became the default with 0.14.
   r.async_scheduling = s.async_scheduling.value_or(method_allows_async && s.version >= version{0, 14, 0});
   resolve_batch_size(m, s, r);
+  if (r.max_num_batched_tokens < r.max_num_seqs) return refusal::batched_tokens_below_sequences;
+  if (is_turboquant(r.cache_dtype) && m.is_hybrid && m.turboquant_finds_no_layers)
+    return refusal::turboquant_without_layers;
   if (!r.enable_chunked_prefill && r.max_num_batched_tokens < r.max_model_len) {
     return refusal::batched_tokens_below_max_model_len;
   }
@@ -349,11 +353,14 @@ struct skip_layers {
   c.head_size = m.head_size;
   c.mm_prefix = m.mm_prefix;
   c.logits_soft_cap = m.logits_soft_cap;
+  c.per_head_scales = m.checkpoint_per_head_scales;
   c.use_dcp = s.decode_context_parallel_size > 1;
   c.qk_nope_head_dim = m.qk_nope_head_dim;
   c.qk_rope_head_dim = m.qk_rope_head_dim;
   c.kv_lora_rank = m.kv_lora_rank;
   c.has_index_topk = m.has_index_topk;
+  // engine/arg_utils.py: TurboQuant takes the unquantized layers to FlashAttention 2.
+  if (is_turboquant(r.cache_dtype)) c.forced_flash_attn_version = 2;
   if (m.mixed_head_sizes) {
     // model_executor/models/config.py:Gemma4Config.
     const bool fp8 = is_fp8_per_tensor(r.cache_dtype) || r.cache_dtype == cache_dtype::fp8_per_token_head;
