@@ -28,6 +28,16 @@ struct owned_settings {
   }
 };
 
+/// A type of --kv-cache-dtype by vLLM's name, or by the usual short one of an unquantized type.
+[[nodiscard]] inline std::optional<cache_dtype> find_cache_dtype(std::string_view text) {
+  if (text == "bf16") return cache_dtype::bfloat16;
+  if (text == "f16" || text == "fp16") return cache_dtype::float16;
+  for (std::size_t i = 0; i < std::size(cache_dtype_names); ++i) {
+    if (text == cache_dtype_names[i]) return static_cast<cache_dtype>(i);
+  }
+  return std::nullopt;
+}
+
 namespace detail {
 
 /// A device by any text that holds its name, or "sm90" and "80GB".
@@ -220,8 +230,8 @@ class settings_reader {
     }
   }
   static cache_dtype parse_cache_dtype(const std::string& text) {
-    return static_cast<cache_dtype>(
-        one_of("kv_cache_dtype", text == "bf16" ? "bfloat16" : text, cache_dtype_names, std::size(cache_dtype_names)));
+    if (const auto type = find_cache_dtype(text)) return *type;
+    fail("kv_cache_dtype", json(text), "unknown value", listed(cache_dtype_names, std::size(cache_dtype_names)));
   }
   static state_dtype parse_state(std::string_view option, const std::string& text) {
     return static_cast<state_dtype>(one_of(option, text, state_dtype_names, std::size(state_dtype_names)));
