@@ -163,16 +163,16 @@ inline std::string fixed(double value, int digits) {
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
   return std::string(buffer, result.ptr);
 }
-/// utils/mem_utils.py:format_gib, a rounded number in Python's short form: 10.0, 9.96. Before 0.15 always two digits.
+/// utils/mem_utils.py:format_gib, a rounded number in Python's short form: 10.0, 9.96. Once it had always two digits.
 inline std::string gib_text(std::uint64_t bytes, const version& v) {
   std::string text = fixed(static_cast<double>(bytes) / static_cast<double>(gib), 2);
-  if (text.back() == '0' && v >= version{0, 15, 0}) text.pop_back();
+  if (text.back() == '0' && release_rules{v}.short_gib()) text.pop_back();
   return text;
 }
 
 /// The line of update_kv_cache_capacity.
 inline std::string printed_capacity(const cache_plan& p, const version& v) {
-  if (v < version{0, 24, 0}) {
+  if (!release_rules{v}.prints_one_line()) {
     return "GPU KV cache size: " + with_thousands(p.tokens) + " tokens; Maximum concurrency for " +
            with_thousands(p.max_model_len) + " tokens per request: " + fixed(p.max_concurrency, 2) + "x";
   }
@@ -563,6 +563,11 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   if (p.reason != refusal::none) e.refusal = e.figures["error"];
   e.too_large = p.reason == refusal::memory_too_small || p.reason == refusal::no_available_memory;
   e.notes = detail::explain(q, p);
+  if (!q.settings.settings.rules().is_known()) {
+    const bool older = q.settings.settings.version < version{0, 11, 0};
+    e.notes.push_back("vLLM " + e.version + " is not known here: the rules are those of " +
+                      (older ? "0.11.2" : "0.33.0") + ", the nearest known release");
+  }
   if (!p.has_groups()) return e;
 
   const detail::stage_bounds bounds = detail::get_pp_indices(e.model_layers, q.settings.view());

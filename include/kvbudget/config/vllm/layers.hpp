@@ -272,7 +272,9 @@ class layer_reader {
     for (const transformers::layer_kind kind : types_.value_or(transformers::layer_kinds{})) {
       all_sliding = all_sliding && kind == transformers::layer_kind::sliding;
     }
-    if (all_sliding && (types_ || !f_.has_layer_types())) common_window_ = sliding_window();
+    const bool has_list = reading_ == minimax_m3 ? f_.array("layer_types").has_value() : f_.has_layer_types();
+    if (reading_ == minimax_m3 && !has_list) types_.reset();  // vLLM's own class derives none
+    if (all_sliding && (types_ || !has_list)) common_window_ = sliding_window();
     if (imposed_window_) common_window_ = *imposed_window_;
   }
 
@@ -923,7 +925,8 @@ class layer_reader {
       }
       case reading::nemotron_h: {
         if (mtp_modules(nextn, 0) != 1) refuse_mtp("more than one predicting module is not supported");
-        add_pattern(pattern("mtp_layers_block_type", "mtp_hybrid_override_pattern"), first, true);
+        const std::string letters = pattern("mtp_layers_block_type", "mtp_hybrid_override_pattern");
+        add_pattern(letters.empty() ? "*E" : letters, first, true);  // the class's default
         return;
       }
       case reading::mimo_v2:

@@ -108,6 +108,9 @@ class settings_reader {
     owned_settings result;
     settings& s = result.settings;
     check_names();
+    if (const json* const v = at_.find("version"); v != nullptr && v->is_number()) {
+      fail("version", *v, "a number, which cannot tell 0.20 from 0.2", "text such as \"0.20.2\"");
+    }
     if (const auto text = string("version")) s.version = parse_version(*text);
     if (const auto text = string("device")) s.device = parse_device(*text);
     if (const auto text = string("usage_context")) {

@@ -372,6 +372,9 @@ struct backend_choice {
     case layer_role::deepseek_v4_swa: return fixed(deepseek_sparse_swa);
     case layer_role::deepseek_v4_compressor: return fixed(compressor);
     case layer_role::diffkv_attention: {
+      if (is_turboquant(type)) return {flash_attn_diffkv, refusal::no_attention_backend};
+      const bool below_sm89 = c.device.major == 8 && c.device.minor < 9;
+      if (below_sm89 && is_fp8_per_tensor(type)) return {triton_attn_diffkv, refusal::fp8_needs_sm89};
       if (c.device.major == 10 && is_quantized(type)) return {flash_attn_diffkv, refusal::fp8_diffkv_on_sm100};
       if (c.user_backend == flash_attn_diffkv || c.user_backend == triton_attn_diffkv) return fixed(c.user_backend);
       const std::uint32_t version =
@@ -385,7 +388,11 @@ struct backend_choice {
       s.sinks = s.sliding_window = false;
       return get_attn_backend(c, s);
     case layer_role::cross_attention: s.decoder = false; return get_attn_backend(c, s);
-    case layer_role::chunked_attention: s.sliding_window = false; return get_attn_backend(c, s);
+    case layer_role::chunked_attention:
+      // Its layers ask for the packed type even where it is spared.
+      if (is_turboquant(c.cache_dtype)) return {none, refusal::no_attention_backend};
+      s.sliding_window = false;
+      return get_attn_backend(c, s);
     case layer_role::attention: break;
   }
   return get_attn_backend(c, s);

@@ -199,6 +199,48 @@ struct version {
   friend constexpr auto operator<=>(const version&, const version&) noexcept = default;
 };
 
+/// What the check at start-up compares with a stage's memory.
+enum class fit_check : std::uint8_t {
+  layers_of_stage,  ///< what a request needs in the layers of that stage
+  first_group,      ///< the blocks of the first group, of the whole model's layers (from 0.17: of the stage's)
+  all_groups        ///< the blocks of all groups
+};
+
+/// The releases from which a rule holds, where it changes a figure: read in the releases' sources, and measured where
+/// tests/data/vllm.json or tests/unit/vllm.cpp have the figure.
+struct release_rules {
+  vllm::version at{};
+
+  [[nodiscard]] constexpr bool from(std::uint32_t minor, std::uint32_t patch = 0) const noexcept {
+    return at >= version{0, minor, patch};
+  }
+  [[nodiscard]] constexpr bool is_known() const noexcept { return from(11) && at < version{0, 34, 0}; }
+  /// Kinds of layers share a group size where the largest has less than so many quarters of the smallest's layers.
+  [[nodiscard]] constexpr std::uint32_t group_size_quarters() const noexcept { return from(18) ? 6 : from(12) ? 5 : 4; }
+  [[nodiscard]] constexpr fit_check check() const noexcept {
+    return from(19) ? fit_check::all_groups : from(14) ? fit_check::first_group : fit_check::layers_of_stage;
+  }
+  [[nodiscard]] constexpr bool checks_whole_model() const noexcept { return from(14) && !from(17); }
+  [[nodiscard]] constexpr bool reserves_null_block() const noexcept { return from(29); }
+  [[nodiscard]] constexpr bool short_gib() const noexcept { return from(14); }
+  [[nodiscard]] constexpr bool modelopt_cache_type() const noexcept { return from(14); }
+  [[nodiscard]] constexpr bool compressed_tensors_cache_type() const noexcept { return from(15); }
+  [[nodiscard]] constexpr bool nvfp4_cache_type() const noexcept { return from(20); }
+  [[nodiscard]] constexpr bool deepseek_v32_is_packed() const noexcept { return !from(18); }
+  [[nodiscard]] constexpr bool async_by_default() const noexcept { return from(14); }
+  [[nodiscard]] constexpr bool async_with_drafts() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool hybrid_prefix_caching() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool counts_tokens_of_all_groups() const noexcept { return from(20, 2); }
+  [[nodiscard]] constexpr bool counts_tokens_in_flight_twice() const noexcept { return from(26); }
+  [[nodiscard]] constexpr bool prints_one_line() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool large_devices_batch_16384() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool retains_tokens_for_drafts() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool prefill_checkpoints() const noexcept { return from(29); }
+  [[nodiscard]] constexpr bool chunks_are_grouped() const noexcept { return from(13); }
+  /// Gated delta nets in align mode: one more block, and blocks of a multiple of 64 tokens.
+  [[nodiscard]] constexpr bool delta_nets_align_to_64() const noexcept { return from(33); }
+};
+
 /// Options of the engine under vLLM's names; what is not given has vLLM's default.
 struct settings {
   vllm::version version{};
@@ -230,6 +272,8 @@ struct settings {
   vllm::speculative_method speculative_method = speculative_method::none;
   std::uint32_t num_speculative_tokens = 0;
   std::uint32_t num_nextn_predict_layers = 1;  ///< modules of an MTP draft, as its config says
+
+  [[nodiscard]] constexpr release_rules rules() const noexcept { return {version}; }
 };
 
 /// Limits of the planner's fixed storage. A kind of layer counts twice where some layers of it are left unquantized; no

@@ -47,6 +47,7 @@ struct cache_plan {
   kv_cache_groups groups;
   fixed_vector<stage_plan, max_pipeline_stages> stages;
   admission_limits limits;
+  fit_check check = fit_check::all_groups;
   std::uint64_t max_model_len = 0;
   bool auto_fitted = false;                 ///< max_model_len was reduced to what fits
   std::uint64_t estimated_max_model_len = 0;  ///< of the tightest stage, where a request does not fit
@@ -89,7 +90,7 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
   const bool server = s.usage_context == usage_context::openai_api_server;
   std::uint64_t batched_tokens = server ? 2048 : 8192;
   std::uint64_t seqs = 256;
-  if (s.device.memory_gib >= 160) {
+  if (s.device.memory_gib >= 160 && s.rules().large_devices_batch_16384()) {
     batched_tokens = 16384;
     seqs = 1024;
   } else if (s.device.memory_gib >= 70 && !s.device.is_a100) {
@@ -117,7 +118,7 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
   return m == eagle || m == eagle3 || m == mtp || m == dflash || m == dspark;
 }
 [[nodiscard]] constexpr std::uint64_t extra_retained_tokens(const settings& s) noexcept {
-  if (s.speculative_method != speculative_method::mtp) return 0;
+  if (s.speculative_method != speculative_method::mtp || !s.rules().retains_tokens_for_drafts()) return 0;
   const std::uint64_t modules = s.num_nextn_predict_layers;
   const std::uint64_t tokens = s.num_speculative_tokens;
   return (modules < tokens ? modules : tokens) > 1 ? tokens - 1 : 0;
@@ -127,11 +128,16 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
 /// model_executor/models/config.py.
 [[nodiscard]] constexpr refusal resolve_cache_dtype(const model& m, const settings& s, resolved_settings& r) noexcept {
   using enum cache_dtype;
-  r.cache_dtype = s.kv_cache_dtype == automatic ? m.checkpoint_cache_dtype : s.kv_cache_dtype;
-  if (r.cache_dtype == automatic && m.checkpoint_fp8_attention && !m.use_mla) r.cache_dtype = fp8;
+  const release_rules rules = s.rules();
+  const bool read = is_nvfp4(m.checkpoint_cache_dtype) ? rules.nvfp4_cache_type() : rules.modelopt_cache_type();
+  r.cache_dtype = s.kv_cache_dtype != automatic ? s.kv_cache_dtype : read ? m.checkpoint_cache_dtype : automatic;
+  if (r.cache_dtype == automatic && m.checkpoint_fp8_attention && !m.use_mla && rules.compressed_tensors_cache_type())
+    r.cache_dtype = fp8;
   switch (m.dtype_rule) {
     case cache_dtype_rule::none: break;
     case cache_dtype_rule::deepseek_v32:
+      if (rules.deepseek_v32_is_packed() && (r.cache_dtype == automatic || is_fp8_per_tensor(r.cache_dtype)))
+        r.cache_dtype = fp8_ds_mla;
       if (r.cache_dtype == bfloat16) r.cache_dtype = automatic;
       break;
     case cache_dtype_rule::glm_moe_dsa:
@@ -196,15 +202,14 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
     r.max_model_len = *s.max_model_len;
   }
   r.enable_chunked_prefill = s.enable_chunked_prefill.value_or(!m.is_encoder_decoder);
-  // Until 0.24 prefix caching of hybrid models was something to ask for.
-  const bool hybrid_default = !m.is_hybrid || s.version >= version{0, 24, 0};
+  const bool hybrid_default = !m.is_hybrid || s.rules().hybrid_prefix_caching();
   r.enable_prefix_caching =
       s.enable_prefix_caching.value_or(!m.is_attention_free && !m.is_encoder_decoder && hybrid_default);
   using enum speculative_method;
   const speculative_method method = s.speculative_method;
-  const bool method_allows_async = method == none || method == ngram_gpu || method == draft_model || uses_eagle(method);
-  // Asynchronous scheduling became the default with 0.14.
-  r.async_scheduling = s.async_scheduling.value_or(method_allows_async && s.version >= version{0, 14, 0});
+  const bool method_allows_async = method == none || method == ngram_gpu || uses_eagle(method) ||
+                                   (method == draft_model && s.rules().async_with_drafts());
+  r.async_scheduling = s.async_scheduling.value_or(method_allows_async && s.rules().async_by_default());
   resolve_batch_size(m, s, r);
   if (r.max_num_batched_tokens < r.max_num_seqs) return refusal::batched_tokens_below_sequences;
   if (is_turboquant(r.cache_dtype) && m.is_hybrid && m.turboquant_finds_no_layers)
@@ -212,7 +217,8 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
   if (!r.enable_chunked_prefill && r.max_num_batched_tokens < r.max_model_len) {
     return refusal::batched_tokens_below_max_model_len;
   }
-  const std::uint64_t batches = s.pipeline_parallel_size + (r.async_scheduling ? 1U : 0U);
+  const std::uint64_t batches =
+      s.rules().counts_tokens_in_flight_twice() ? s.pipeline_parallel_size + (r.async_scheduling ? 1U : 0U) : 1U;
   r.max_in_flight_tokens = (checked_count(batches) * r.max_num_batched_tokens).value();
 
   r.mamba_align = r.enable_prefix_caching && (m.is_hybrid || m.is_attention_free);
@@ -507,7 +513,11 @@ struct spec_choice {
       spec.num_speculative_blocks = s.num_speculative_tokens;
       const bool flash_kda = layer.state.flash_kda && m.dtype == state_dtype::bfloat16 &&
                              (s.device.major == 9 || s.device.major == 10 || s.device.major == 12);
-      spec.num_prefill_checkpoint_blocks = layer.state.kind == state_kind::mamba2 || flash_kda ? 1 : 0;
+      const bool checkpoints = layer.state.kind == state_kind::mamba2 || flash_kda;
+      spec.num_prefill_checkpoint_blocks = checkpoints && s.rules().prefill_checkpoints() ? 1 : 0;
+      // One more block of the same use, since 0.33.
+      if (layer.state.kind == state_kind::gated_delta_net && s.rules().delta_nets_align_to_64())
+        spec.num_prefill_checkpoint_blocks = 1;
       break;
     }
   }
@@ -552,6 +562,9 @@ struct spec_choice {
       if (m.hybrid_state || layer.role != layer_role::recurrent) continue;
       if (const refusal reason = consider(layer); reason != refusal::none) return reason;
     }
+    const bool delta_net = m.hybrid_state && m.hybrid_state->kind == state_kind::gated_delta_net;
+    if (delta_net && r.mamba_align && s.rules().delta_nets_align_to_64())
+      in.backend_alignment = lcm(in.backend_alignment, 64).value();
     const aligned_block_size aligned = align_hybrid_block_size(r.block_size, largest_state, in);
     r.block_size = aligned.block_size;
     r.mamba_page_size_padded = aligned.mamba_page_size_padded;
@@ -594,6 +607,23 @@ using stage_classes = fixed_vector<std::uint8_t, max_layer_classes>;
     }
   }
   return list;
+}
+
+/// What the backends ask of the memory order.
+struct layout_demands {
+  bool heads_first = false, only_tokens_first = false, packed = false;
+  friend constexpr bool operator==(const layout_demands&, const layout_demands&) noexcept = default;
+};
+[[nodiscard]] constexpr layout_demands layout_demands_of(const distinct_backends& backends, const device& d) noexcept {
+  using enum attention_backend;
+  layout_demands asked;
+  for (const attention_backend b : backends) {
+    asked.heads_first =
+        asked.heads_first || (d.major == 10 && (b == flashinfer || b == triton_flashinfer || b == minimax_m3_sparse));
+    asked.only_tokens_first = asked.only_tokens_first || b == turboquant || b == flex_attention;
+    asked.packed = asked.packed || b == deepseek_v4_indexer;
+  }
+  return asked;
 }
 
 /// The specs of all layers. Every stage settles the block size by its own layers; mostly all come to the same one.
@@ -644,14 +674,7 @@ using stage_classes = fixed_vector<std::uint8_t, max_layer_classes>;
 /// v1/attention/backends/utils.py: get_supported_kv_cache_layouts and resolve_kv_cache_layout.
 [[nodiscard]] constexpr refusal resolve_layout(const distinct_backends& backends, const layer_sets& sets,
                                                const device& d, kv_cache_layout& layout) {
-  using enum attention_backend;
-  bool heads_first = false, only_tokens_first = false, packed = false;
-  for (const attention_backend b : backends) {
-    heads_first =
-        heads_first || (d.major == 10 && (b == flashinfer || b == triton_flashinfer || b == minimax_m3_sparse));
-    only_tokens_first = only_tokens_first || b == turboquant || b == flex_attention;
-    packed = packed || b == deepseek_v4_indexer;
-  }
+  const auto [heads_first, only_tokens_first, packed] = layout_demands_of(backends, d);
   if (heads_first && only_tokens_first) return refusal::no_common_layout;
   layout = packed ? kv_cache_layout::blhnc : heads_first ? kv_cache_layout::lbhnc : kv_cache_layout::lbnhc;
   bool sharded = false, replicated = false, one_page_size = true;
@@ -710,15 +733,30 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   p.cache_hit_alignment = n > 1 && aligned_state && all_fine ? p.hash_block_size : p.scheduler_block_size;
 }
 
-[[nodiscard]] constexpr bool request_fits(const cache_plan& p, const stage_plan& stage, std::uint64_t length) noexcept {
+/// What one request of `limits` counts in the check of a stage.
+[[nodiscard]] constexpr checked_count checked_bytes(const cache_plan& p, std::size_t stage,
+                                                    const admission_limits& limits) noexcept {
+  if (p.check == fit_check::layers_of_stage) {
+    checked_count sum = 0U;
+    for (const layer_set& set : p.groups.specs) {
+      sum += set.spec.page_size_bytes() * set.per_stage[stage] * max_admission_blocks_per_request(set.spec, limits);
+    }
+    return sum;
+  }
+  const checked_count block = p.stages[stage].admission_block_bytes;
+  if (p.check == fit_check::first_group) return block * blocks_per_request(p.groups, p.groups.families[0], limits);
+  return block * blocks_per_request(p.groups, limits);
+}
+
+[[nodiscard]] constexpr bool request_fits(const cache_plan& p, std::size_t stage, std::uint64_t length) noexcept {
   admission_limits limits = p.limits;
   limits.max_model_len = length;
-  return (blocks_per_request(p.groups, limits) * stage.admission_block_bytes).fits(stage.usable_bytes);
+  return checked_bytes(p, stage, limits).fits(p.stages[stage].usable_bytes);
 }
 
 /// _estimate_max_model_len_from_groups: the largest length up to `longest` whose request fits into the stage, 0 if
 /// none does. Sizes of blocks and pages stay as they are.
-[[nodiscard]] constexpr std::uint64_t estimate_max_model_len(const cache_plan& p, const stage_plan& stage,
+[[nodiscard]] constexpr std::uint64_t estimate_max_model_len(const cache_plan& p, std::size_t stage,
                                                              std::uint64_t longest) noexcept {
   if (longest == 0 || !request_fits(p, stage, 1)) return 0;
   std::uint64_t fitting = 1, above = longest;
@@ -780,7 +818,11 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     p.groups = {};
     return refuse(reason);
   }
-  detail::form_groups(p.groups, r.layout, s.disable_hybrid_kv_cache_manager);
+  p.groups.size_quarters = s.rules().group_size_quarters();
+  bool chunked = false;
+  for (const layer_set& set : sets) chunked = chunked || set.spec.kind == spec_kind::chunked_local_attention;
+  const bool no_hybrid = s.disable_hybrid_kv_cache_manager || (chunked && !s.rules().chunks_are_grouped());
+  detail::form_groups(p.groups, r.layout, no_hybrid);
   if (p.groups.reason != refusal::none) {
     const refusal reason = p.groups.reason;
     p.groups = {};
@@ -803,10 +845,9 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
   detail::resolve_scheduling_blocks(s, p);
 
-  // Before 0.16 the need of all stages was compared with the memory of one; before 0.24 the null block was not
-  // reserved.
-  const bool whole_model_on_one_stage = s.version < version{0, 16, 0};
-  const bool reserves_null_block = s.version >= version{0, 24, 0};
+  const bool whole_model_on_one_stage = s.rules().checks_whole_model();
+  const bool reserves_null_block = s.rules().reserves_null_block();
+  p.check = s.rules().check();
   std::uint64_t whole_model_block = 0;
   for (const stage_plan& stage : p.stages) {
     whole_model_block = (checked_count(whole_model_block) + stage.bytes_per_block).value();
@@ -826,7 +867,7 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
 
   if (s.auto_fit_max_model_len && p.memory_is_known) {
-    for (const stage_plan& stage : p.stages) {
+    for (std::size_t stage = 0; stage < p.stages.size(); ++stage) {
       const std::uint64_t fitting = detail::estimate_max_model_len(p, stage, r.max_model_len);
       if (fitting < p.max_model_len) p.max_model_len = fitting;
     }
@@ -837,13 +878,14 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
 
   p.blocks_per_request = blocks_per_request(p.groups, p.limits).value();
   p.estimated_max_model_len = r.max_model_len;
-  for (stage_plan& stage : p.stages) {
-    stage.request_bytes = (checked_count(stage.admission_block_bytes) * p.blocks_per_request).value();
+  for (std::size_t i = 0; i < p.stages.size(); ++i) {
+    stage_plan& stage = p.stages[i];
+    stage.request_bytes = detail::checked_bytes(p, i, p.limits).value();
     stage.allocated_bytes = (checked_count(stage.bytes_per_block) * p.num_blocks).value();
     if (!p.memory_is_known) continue;
     stage.fits = stage.request_bytes <= stage.usable_bytes;
     if (stage.fits) continue;
-    stage.estimated_max_model_len = detail::estimate_max_model_len(p, stage, p.max_model_len);
+    stage.estimated_max_model_len = detail::estimate_max_model_len(p, i, p.max_model_len);
     if (stage.estimated_max_model_len < p.estimated_max_model_len) {
       p.estimated_max_model_len = stage.estimated_max_model_len;
     }
@@ -853,8 +895,8 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
   if (p.memory_is_known && p.blocks_per_request != 0) {
     p.max_concurrency = static_cast<double>(p.num_blocks) / static_cast<double>(p.blocks_per_request);
-    // get_kv_cache_capacity; before 0.24 the line counted whole blocks of one group's share.
-    if (s.version >= version{0, 24, 0}) {
+    // get_kv_cache_capacity; before it the line counted whole blocks of one group's share.
+    if (s.rules().counts_tokens_of_all_groups()) {
       const double tokens = p.max_concurrency * static_cast<double>(p.max_model_len);
       if (!(tokens < 1.8e19)) kv_cache_size_overflows_64_bits();
       p.tokens = static_cast<std::uint64_t>(tokens);
