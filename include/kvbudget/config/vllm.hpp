@@ -529,6 +529,33 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   return q;
 }
 
+namespace detail {
+
+/// Options that some models or other options leave without effect: a note says so.
+inline void add_silent_options(config::evaluation& e, const config::document& config, const json* hf_quant_config,
+                               const json& settings) {
+  if (!settings.is_object()) return;
+  for (const auto& [name, value] : settings.items()) {
+    // What programs set by themselves, and what says where the figures stand, is no news.
+    if (value.is_null() || name == "version" || name == "available_memory" || name == "max_model_len" ||
+        name == "tensor_parallel_size" || name == "pipeline_parallel_size" || name == "kv_cache_dtype") {
+      continue;
+    }
+    json others = settings;
+    others.erase(name);
+    try {
+      const problem q = read_problem(config, hf_quant_config, others);
+      const cache_plan p = q.plan();
+      if (!q.model.refusal.empty() || figures_json(p, q.settings.settings.version) != e.figures) continue;
+    } catch (const input_error&) {
+      continue;
+    }
+    e.notes.push_back(name + " changes no size of this model's cache with these settings");
+  }
+}
+
+}  // namespace detail
+
 /// vLLM's answer for one config and one set of options. Figures have the names of vLLM's own values; with a refusal
 /// they hold what is known all the same, and "error" says why.
 ///
@@ -606,6 +633,7 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     };
   }
   if (sized) detail::add_changes(e, q, p);
+  if (e.refusal.empty()) detail::add_silent_options(e, config, hf_quant_config, settings);
   e.layers = detail::layers_of_request(q, p);
   e.notes.push_back("layers list what one request of max_model_len holds on one rank; groups share the pool's blocks");
   return e;

@@ -158,7 +158,9 @@ inline constexpr architecture_of_type architectures_of_types[] = {
   {"olmo2", "Olmo2ForCausalLM"}, {"olmo3", "Olmo3ForCausalLM"}, {"starcoder2", "Starcoder2ForCausalLM"},
   {"opt", "OPTForCausalLM"}, {"gpt2", "GPT2LMHeadModel"}, {"gpt_neox", "GPTNeoXForCausalLM"},
   {"gpt_bigcode", "GPTBigCodeForCausalLM"}, {"phi", "PhiForCausalLM"}, {"stablelm", "StableLmForCausalLM"},
-  {"falcon", "FalconForCausalLM"},
+  {"falcon", "FalconForCausalLM"}, {"cwm", "CwmForCausalLM"}, {"afmoe", "AfmoeForCausalLM"},
+  {"exaone_moe", "ExaoneMoeForCausalLM"}, {"granite_swa", "GraniteSWAForCausalLM"},
+  {"granitemoe_swa", "GraniteMoeSWAForCausalLM"}, {"olmo_hybrid", "OlmoHybridForCausalLM"},
 };
 
 /// Architectures that vLLM dropped, with the last version that had them (registry.py:

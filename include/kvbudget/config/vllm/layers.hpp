@@ -186,16 +186,18 @@ class layer_reader {
 
   /// The window of the whole model, where it has one (config/model.py:get_sliding_window); 0 in the file means none.
   /// These classes drop it unless use_sliding_window says so.
-  [[nodiscard]] std::uint32_t sliding_window() const {
-    const std::string type = f_.class_model_type().empty() ? f_.model_type() : std::string(f_.class_model_type());
+  [[nodiscard]] static std::uint32_t window_of(const config_fields& f) {
+    const std::string type = f.class_model_type().empty() ? f.model_type() : std::string(f.class_model_type());
     for (const std::string_view asking : {"qwen2", "qwen2_moe", "qwen2_vl_text", "qwen2_5_vl_text",
                                           "qwen2_5_omni_text", "qwen3", "qwen3_moe", "mimo"}) {
-      if (type == asking && !f_.flag("use_sliding_window")) return 0;
+      if (type == asking && !f.flag("use_sliding_window")) return 0;
     }
     if (type == "qwen3_vl_moe_text") return 0;
-    if (const json* const list = f_.text().find("sliding_window"); list != nullptr && list->is_array()) return 0;
-    return f_.count_or("sliding_window", 0);
+    if (const json* const list = f.text().find("sliding_window"); list != nullptr && list->is_array()) return 0;
+    return f.count_or("sliding_window", 0);
   }
+
+  [[nodiscard]] std::uint32_t sliding_window() const { return window_of(f_); }
 
   // --- building blocks ---
 
@@ -267,13 +269,13 @@ class layer_reader {
     const bool reads = reading_ != step3p5 && reading_ != deepseek_mla && reading_ != longcat_flash &&
                        reading_ != deepseek_dsa && reading_ != deepseek_v4 && reading_ != kimi_linear &&
                        reading_ != nemotron_h;
-    if (reads) types_ = f_.layer_kinds(layers());
+    // vLLM's own class of MiniMax-M3 derives none.
+    const bool has_list = reading_ == minimax_m3 ? f_.array("layer_types").has_value() : f_.has_layer_types();
+    if (reads && has_list) types_ = f_.layer_kinds(layers());
     bool all_sliding = true;
     for (const transformers::layer_kind kind : types_.value_or(transformers::layer_kinds{})) {
       all_sliding = all_sliding && kind == transformers::layer_kind::sliding;
     }
-    const bool has_list = reading_ == minimax_m3 ? f_.array("layer_types").has_value() : f_.has_layer_types();
-    if (reading_ == minimax_m3 && !has_list) types_.reset();  // vLLM's own class derives none
     if (all_sliding && (types_ || !has_list)) common_window_ = sliding_window();
     if (imposed_window_) common_window_ = *imposed_window_;
   }
@@ -1029,8 +1031,11 @@ class layer_reader {
       layer.window = common_window_;
       if (slides(k)) {
         const auto window = own ? own->count("swa_window_size") : std::nullopt;
-        layer.window = static_cast<std::uint32_t>(window.value_or(fields.count_or("sliding_window", 0)));
-        if (layer.window == 0) fields.text().fail_missing("sliding_window", "the window of the sliding draft layers");
+        layer.window = static_cast<std::uint32_t>(window.value_or(window_of(fields)));
+        if (layer.window == 0) {
+          throw engine_refusal({"", "speculative_config", ""}, "the draft's sliding layers have no window",
+                               "dflash_config.swa_window_size or sliding_window in the draft's config");
+        }
       }
       add(layer, layers() + k);
     }
