@@ -146,6 +146,7 @@ kvbudget::config::cache_types cache_types_of(const command& c) {
   };
   own(c.k_dtype, "--k-dtype", types.k);
   own(c.v_dtype, "--v-dtype", types.v);
+  types.said = !c.kv_dtype.empty() ? c.kv_dtype : c.k_dtype == c.v_dtype ? c.k_dtype : "";
   return types;
 }
 

@@ -2,8 +2,9 @@
 """Packs truth cases of vLLM into tests/data/vllm.json: the fields that the reader looks at and the compared figures.
 
     pack_vllm_cases.py CASE.json... > vllm.json
+    pack_vllm_cases.py --runs ID/RUN,... CASE.json... > vllm-random.json
 
-The result is a JSON list of cases in the cases' own format, one case a line.
+A file is a case or a list of them; with --runs only those runs are kept. The result is a JSON list of cases in the cases' own format, one case a line.
 """
 import json
 import sys
@@ -26,10 +27,12 @@ linear_conv_kernel_dim mamba_ssm_dtype full_attn_idxs conv_dim conv_L_cache line
 index_topk_pattern index_topk_freq index_skip_topk_offset compress_ratios sparse_attention_config
 num_nextn_predict_layers mtp_num_hidden_layers max_position_embeddings n_positions max_seq_len seq_length
 model_max_length max_target_positions max_sequence_length max_seq_length seq_len rope_parameters rope_scaling
-original_max_position_embeddings use_bidirectional_attention quantization_config
+original_max_position_embeddings use_bidirectional_attention quantization_config compression_config
+max_window_layers global_attn_every_n_layers mtp_layer_types alibi
 """.split())
 QUANTIZATION_FIELDS = {"quant_method", "kv_cache_scheme", "kv_cache_quant_algo", "quant_algo", "producer",
-                       "quantization", "modelopt_quant_config", "name", "dynamic", "num_bits", "type"}
+                       "quantization", "modelopt_quant_config", "name", "dynamic", "num_bits", "type", "strategy",
+                       "symmetric"}
 ROPE_FIELDS = {"rope_type", "type", "factor"}
 FIGURES = ("bytes_per_block", "num_blocks", "tokens", "max_concurrency", "printed", "request_bytes",
            "blocks_per_request", "allocated_bytes", "estimated_max_model_len", "auto_fit_max_model_len")
@@ -85,11 +88,20 @@ def pack(case):
     return packed
 
 
-def main(paths):
+def main(arguments):
+    kept = None
+    if arguments and arguments[0] == "--runs":
+        kept = set(arguments[1].split(","))
+        arguments = arguments[2:]
     lines = []
-    for path in sorted(paths):
+    for path in sorted(arguments):
         with open(path, encoding="utf-8") as file:
-            lines.append(json.dumps(pack(json.load(file)), separators=(",", ":")))
+            cases = json.load(file)
+        for case in cases if isinstance(cases, list) else [cases]:
+            if kept is not None:
+                case["runs"] = [run for run in case["runs"] if case["id"] + "/" + run["name"] in kept]
+            if case["runs"]:
+                lines.append(json.dumps(pack(case), separators=(",", ":")))
     sys.stdout.write("[\n" + ",\n".join(lines) + "\n]\n")
 
 

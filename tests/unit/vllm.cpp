@@ -431,9 +431,11 @@ TEST_CASE("vllm: whole models") {
 }
 
 TEST_CASE("vllm: measured cases") {
-  const config::document cases = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm.json");
+  // vllm-random.json: kinds that random configs found.
+  json cases = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm.json").root;
+  for (const json& c : config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm-random.json").root) cases.push_back(c);
   std::size_t runs = 0;
-  for (const json& c : cases.root) {
+  for (const json& c : cases) {
     const config::document config{c["config"], "config.json"};
     const json* const quant = c.contains("hf_quant_config") ? &c["hf_quant_config"] : nullptr;
     for (const json& r : c["runs"]) {
@@ -469,7 +471,7 @@ TEST_CASE("vllm: measured cases") {
       CHECK(different == "");
     }
   }
-  CHECK(runs == 1364);
+  CHECK(runs == 1364 + 13);
 }
 
 TEST_CASE("vllm: lines of public logs") {
@@ -490,14 +492,14 @@ TEST_CASE("vllm: lines of public logs") {
                                  {"max_num_seqs", 1},
                                  {"max_num_batched_tokens", 8192},
                                  {"available_memory", 299ULL * 21463040}}),
-            "567,978 tokens, Maximum concurrency for 131,072 tokens per request: 4.33x"));
+            "567,978 tokens; Maximum concurrency for 131,072 tokens per request: 4.33x"));
   // The older line counts whole blocks of one group.
   CHECK(figures(qwen36_35b, {{"version", "0.19"}, {"kv_cache_dtype", "fp8"}, {"max_num_seqs", 4},
                              {"available_memory", 147ULL * 21463040}})["tokens"] == 75456);
   CHECK(has(printed(qwen35_27b(), {{"version", "0.24"}, {"kv_cache_dtype", "fp8"}, {"enable_prefix_caching", true},
                                    {"speculative_config", {{"method", "mtp"}, {"num_speculative_tokens", 2}}},
                                    {"available_memory", 936ULL * 55705600}}),
-            "1,394,129 tokens, Maximum concurrency for 262,144 tokens per request: 5.32x"));
+            "1,394,129 tokens; Maximum concurrency for 262,144 tokens per request: 5.32x"));
   CHECK(has(printed(llama(), {{"version", "0.6"}, {"max_model_len", 29000}, {"num_gpu_blocks_override", 1478}}),
             "23,648 tokens; Maximum concurrency for 29,000 tokens per request: 0.82x"));
 
@@ -517,6 +519,142 @@ TEST_CASE("vllm: lines of public logs") {
   CHECK(has(error(coder, split), "the estimated maximum model length is 34736."));
   split["version"] = "0.32.0";
   CHECK(figures(coder, split)["request_bytes"] == json({8 * gib, 16 * gib}));
+}
+
+TEST_CASE("vllm: releases") {
+  const auto at = [](const char* version, std::uint64_t memory) {
+    return run(gpt_oss_20b(), {{"version", version}, {"available_memory", memory}});
+  };
+  // Measured in each release: truth of gpt-oss-20b on an H100 (8,192 batched tokens, asynchronous scheduling).
+  CHECK(at("0.16.0", 10 * gib).figures["tokens"] == 218448);
+  CHECK(at("0.20.2", 10 * gib).figures["tokens"] == 410771);
+  CHECK(at("0.24.0", 10 * gib).figures["tokens"] == 410771);
+  CHECK(at("0.28.0", 10 * gib).figures["tokens"] == 387973);
+  CHECK(at("0.11.2", gib).refusal.find("(3.19 GiB KV cache is needed, which is larger than the available KV cache "
+                                       "memory (1.00 GiB)") != std::string::npos);
+  CHECK(at("0.16.0", gib).refusal.empty());  // the first group alone is counted
+  CHECK(at("0.16.0", gib).figures["num_blocks"] == 2730);
+  CHECK(at("0.22.1", gib).figures["estimated_max_model_len"] == 35344);
+  CHECK(at("0.28.0", gib).figures["estimated_max_model_len"] == 27152);
+
+  json mixed = llama();
+  const auto groups = [&mixed](int sliding, const char* version) {
+    json types = json::array();
+    for (int i = 0; i < 10 + sliding; ++i) types.push_back(i < 10 ? "full_attention" : "sliding_attention");
+    mixed.update({{"num_hidden_layers", 10 + sliding}, {"layer_types", types}, {"sliding_window", 1024}});
+    list sizes;
+    for (const json& g : figures(mixed, {{"version", version}})["groups"]) sizes.push_back(g["num_layers"]);
+    return sizes;
+  };
+  CHECK(groups(12, "0.11.2") == list{10, 6, 6});
+  CHECK(groups(12, "0.16.0") == list{10, 12});
+  CHECK(groups(14, "0.16.0") == list{10, 7, 7});
+  CHECK(groups(14, "0.20.2") == list{10, 14});
+
+  // Gated delta nets in align mode: one more block, blocks of a multiple of 64 tokens.
+  const json next = figures(qwen35_27b(), {{"version", "0.33.0"}, {"available_memory", 40 * gib}});
+  CHECK(next["bytes_per_block"] == 54525952);
+  CHECK(next["tokens"] == 634791);
+
+  for (const char* unknown : {"0.99.0", "0.2.0"}) {
+    const auto notes = run(llama(), {{"version", unknown}}).notes;
+    CHECK(std::any_of(notes.begin(), notes.end(),
+                      [](const std::string& n) { return n.find("is not known here") != std::string::npos; }));
+  }
+  CHECK(error_of<usage_error>(llama(), {{"version", 0.2}})["pointer"] == "version");
+}
+
+TEST_CASE("vllm: layer types that the class derives are the class's own list") {
+  std::size_t compared = 0;
+  for (const transformers::detail::pattern_rule& rule : transformers::detail::pattern_rules) {
+    for (const architecture_of_type& known : architectures_of_types) {
+      if (rule.ignores_list || known.model_type != rule.model_type) continue;
+      json config = {{"model_type", known.model_type}, {"architectures", {known.architecture}}, {"dtype", "bfloat16"}};
+      const config::document file = document(config);
+      const config_fields fields{config::node(file)};
+      const auto n = fields.count("num_hidden_layers");
+      const auto kinds = n ? fields.layer_kinds(*n) : std::nullopt;
+      if (!kinds || known.model_type == "step3p5" || known.model_type.starts_with("deepseek")) continue;
+      INFO(known.model_type);
+      json full = config;
+      for (const transformers::layer_kind kind : *kinds) full["layer_types"].push_back(transformers::name_of(kind));
+      // Some classes need a width from the file, with a list or without.
+      if (error_of<config_error>(config, {}) == nullptr) CHECK(figures(config, {}) == figures(full, {}));
+      else CHECK(error_of<config_error>(config, {}) == error_of<config_error>(full, {}));
+      ++compared;
+    }
+  }
+  CHECK(compared >= 20);
+}
+
+TEST_CASE("vllm: fields as vLLM's own classes read them") {
+  // Kinds found by random configs; figures of vLLM 0.32.0's planning code.
+  json exaone = llama();
+  exaone.update({{"architectures", {"ExaoneForCausalLM"}}, {"model_type", "exaone"}, {"num_layers", 64}});
+  exaone.erase("num_hidden_layers");
+  CHECK(figures(exaone, {})["groups"][0]["num_layers"] == 64);
+
+  json gpt_oss = gpt_oss_20b();
+  gpt_oss["layer_types"] = json::array();
+  for (int i = 0; i < 24; ++i) gpt_oss["layer_types"].push_back("sliding_attention");
+  CHECK(figures(gpt_oss, {})["groups"].size() == 1);
+  CHECK(figures(gpt_oss, {})["groups"][0]["num_layers"] == 24);
+
+  json mimo = llama();
+  mimo.update({{"architectures", {"MiMoForCausalLM"}}, {"model_type", "mimo"}, {"hidden_size", 2048},
+               {"head_dim", 128}, {"num_hidden_layers", 4}, {"num_nextn_predict_layers", 1}});
+  CHECK(figures(mimo, {})["groups"][0]["spec"]["head_size"] == 64);
+  const json drafts = {{"method", "mtp"}, {"num_speculative_tokens", 1}};
+  CHECK(figures(mimo, {{"device", "L40S"}, {"kv_cache_dtype", "turboquant_3bit_nc"},
+                       {"speculative_config", drafts}})["bytes_per_block"] == 338944);
+
+  json qwen = qwen35_27b();
+  qwen["text_config"].erase("mamba_ssm_dtype");
+  CHECK(run(qwen, {}).settings["block_size"] == 400);
+
+  const json stages = figures(llama(), {{"kv_cache_dtype", "turboquant_4bit_nc"}, {"pipeline_parallel_size", 2},
+                                        {"max_model_len", 8192}});
+  CHECK(stages["bytes_per_block"] == json({1048576, 1048576}));
+  CHECK(stages["blocks_per_request"] == 1664);
+}
+
+TEST_CASE("vllm: every option changes something, is refused, or is said to change nothing") {
+  json windows = llama();
+  windows.update({{"num_hidden_layers", 4}, {"sliding_window", 1024},
+                  {"layer_types", {"sliding_attention", "full_attention", "sliding_attention", "full_attention"}}});
+  const json models[] = {llama(), gpt_oss_20b(), qwen35_27b(), windows};
+  const json tried = {{"version", "0.16.0"}, {"device", "A100"}, {"usage_context", "llm_class"},
+                      {"available_memory", 32 * gib}, {"kv_cache_memory_bytes", 32 * gib}, {"max_model_len", 3000},
+                      {"max_num_batched_tokens", 1000}, {"max_num_seqs", 7}, {"block_size", 64},
+                      {"num_gpu_blocks_override", 9999}, {"kv_cache_dtype", "fp8"},
+                      {"kv_cache_dtype_skip_layers", {"0"}}, {"dtype", "float32"}, {"tensor_parallel_size", 2},
+                      {"pipeline_parallel_size", 2}, {"pp_layer_partition", "1,3"},
+                      {"decode_context_parallel_size", 2}, {"enable_prefix_caching", false},
+                      {"enable_chunked_prefill", false}, {"async_scheduling", false},
+                      {"disable_hybrid_kv_cache_manager", true}, {"attention_backend", "TRITON_ATTN"},
+                      {"mamba_block_size", 32}, {"mamba_cache_dtype", "float32"}, {"mamba_ssm_cache_dtype", "float32"},
+                      {"speculative_config", {{"method", "ngram"}, {"num_speculative_tokens", 3}}},
+                      {"hf_overrides", {{"vocab_size", 7}}}};
+  const std::string known = error_of<usage_error>(llama(), {{"no_such_option", 1}})["expected"];
+  CHECK(std::count(known.begin(), known.end(), ',') + 1 == static_cast<std::ptrdiff_t>(tried.size()));
+  for (const json& model : models) {
+    for (const auto& [name, value] : tried.items()) {
+      INFO(name << " for " << model["architectures"][0]);
+      CHECK(known.find(name) != std::string::npos);
+      json options = name == "kv_cache_memory_bytes" ? json::object() : json{{"available_memory", 64 * gib}};
+      const json before = figures(model, options);
+      options[name] = value;
+      bool heard = false;
+      try {
+        const config::evaluation e = run(model, options);
+        heard = e.figures != before || !e.refusal.empty();
+        for (const std::string& note : e.notes) heard = heard || note.find(name) == 0;
+      } catch (const usage_error&) {
+        heard = true;
+      }
+      CHECK(heard);
+    }
+  }
 }
 
 TEST_CASE("vllm: refusals") {

@@ -136,6 +136,11 @@ inline void apply_to_llama_cpp(json& options, const std::optional<workload>& w, 
   put_option(options, "n_ctx", n_ctx.value(), "prompt");
 }
 
+/// Whether an option is set to that already, be it in another spelling.
+[[nodiscard]] inline bool is_set(const json& options, const std::string& name, const json& value) {
+  return options.contains(name) && !options[name].is_null() && means_the_same(options[name], value);
+}
+
 /// vLLM plans for max_model_len and reports how many such requests its pool holds.
 inline void apply_to_vllm(json& options, const std::optional<workload>& w, const cache_types& types) {
   if (types.k || types.v) {
@@ -143,7 +148,11 @@ inline void apply_to_vllm(json& options, const std::optional<workload>& w, const
       throw usage_error({"", "k-dtype", types.k ? name_of(*types.k) : ""},
                         "vLLM keeps K and V in one element type", "kv-dtype");
     }
-    put_option(options, "kv_cache_dtype", name_of(*types.k), "kv-dtype");
+    // Its types of one size are not one: fp8 and fp8_e4m3 may get different backends.
+    const bool own_word = vllm::find_cache_dtype(types.said).has_value();
+    if (!is_set(options, "kv_cache_dtype", name_of(*types.k))) {
+      put_option(options, "kv_cache_dtype", own_word ? types.said : name_of(*types.k), "kv-dtype");
+    }
   }
   if (!w) return;
   const auto limit = options.find("max_model_len");  // -1 and "auto": as long as the memory allows

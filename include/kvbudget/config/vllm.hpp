@@ -32,6 +32,7 @@ class quantization_reader {
     const json* quantization = root.find("quantization_config");
     if (quantization == nullptr) quantization = hf_quant_config;
     if (quantization != nullptr && quantization->is_object()) read(*quantization);
+    if (quantization == nullptr) quantization = root.find("compression_config");
     // The layers' quantization config may stand inside the text config too.
     const json* const layers = quantization != nullptr ? quantization : text.find("quantization_config");
     if (layers != nullptr && layers->is_object()) read_compressed_tensors(*layers);
@@ -97,25 +98,57 @@ class quantization_reader {
   void read_compressed_tensors(const json& q) {
     std::string method = cased(word(q, "quant_method"), false);
     if (method == "compressed_tensors") method = "compressed-tensors";
-    if (method == "compressed-tensors" && member(q, "kv_cache_scheme") != nullptr)
-      m_.model.checkpoint_fp8_attention = true;
+    const json* const scheme = member(q, "kv_cache_scheme");
+    if (method != "compressed-tensors" || scheme == nullptr) return;
+    m_.model.checkpoint_fp8_attention = true;
+    const std::string strategy = word(*scheme, "strategy");
+    m_.model.checkpoint_per_head_scales = strategy == "attn_head";
+    // quantization/compressed_tensors/compressed_tensors.py: validate_kv_cache_scheme, asked by ordinary attention.
+    const json* const bits = member(*scheme, "num_bits");
+    const bool good = word(*scheme, "type") == "float" && bits != nullptr && *bits == 8 &&
+                      (strategy == "tensor" || strategy == "attn_head") && truthy(*scheme, "symmetric") != nullptr;
+    if (!good && !m_.model.use_mla && m_.refusal.empty()) {
+      m_.refusal = "a compressed-tensors kv_cache_scheme must be symmetric float of 8 bits by tensor or attn_head";
+    }
   }
 
   owned_model& m_;
 };
 
+/// A config's dtype is looked up in torch; types that attention does not run in become bfloat16.
+inline void check_torch_type(const node& where, std::string_view key, std::string_view name) {
+  if (name.rfind("torch.", 0) == 0) name.remove_prefix(6);
+  for (const std::string_view known : {"bfloat16", "float16", "half", "float32", "float", "float64", "double",
+                                       "float8_e4m3fn", "float8_e5m2", "int8", "uint8"}) {
+    if (name == known) return;
+  }
+  where.fail(key, *where.find(key), "not a type of torch", "bfloat16, float16 or float32");
+}
+
 /// config/model.py:_get_and_verify_dtype: float32 checkpoints run as bfloat16 unless float32 was asked for.
 inline state_dtype model_dtype(const config_fields& f, const std::optional<std::string>& setting) {
   const auto named = [](std::string_view name) {
     if (name.rfind("torch.", 0) == 0) name.remove_prefix(6);
-    return name == "float16" ? state_dtype::float16 : name == "float32" ? state_dtype::float32 : state_dtype::bfloat16;
+    if (name == "float16" || name == "half") return state_dtype::float16;
+    return name == "float32" || name == "float" ? state_dtype::float32 : state_dtype::bfloat16;
   };
-  if (setting) return named(*setting);
+  // gemma2 and its kin are unstable in float16: as the config's type it becomes bfloat16, as an option it is refused.
+  const std::string type = f.root_model_type();
+  const bool unstable = type == "gemma2" || type == "gemma3" || type == "gemma3_text" || type == "glm4";
+  if (setting) {
+    const state_dtype t = named(*setting);
+    if (unstable && t == state_dtype::float16) {
+      throw engine_refusal({"", "dtype", *setting}, type + " does not support float16", "bfloat16 or float32");
+    }
+    return t;
+  }
   for (const node* at : {&f.root(), &f.text()}) {
     for (const std::string_view key : {"dtype", "torch_dtype"}) {
       if (at->find(key) == nullptr || !at->find(key)->is_string()) continue;
-      const state_dtype t = named(at->string(key).value_or(""));
-      return t == state_dtype::float32 ? state_dtype::bfloat16 : t;
+      const std::string name = at->string(key).value_or("");
+      check_torch_type(*at, key, name);
+      const state_dtype t = named(name);
+      return t == state_dtype::float16 && !unstable ? t : state_dtype::bfloat16;
     }
   }
   return state_dtype::bfloat16;
@@ -131,16 +164,16 @@ inline std::string fixed(double value, int digits) {
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
   return std::string(buffer, result.ptr);
 }
-/// utils/mem_utils.py:format_gib, a rounded number in Python's short form: 10.0, 9.96. Before 0.15 always two digits.
+/// utils/mem_utils.py:format_gib, a rounded number in Python's short form: 10.0, 9.96. Once it had always two digits.
 inline std::string gib_text(std::uint64_t bytes, const version& v) {
   std::string text = fixed(static_cast<double>(bytes) / static_cast<double>(gib), 2);
-  if (text.back() == '0' && v >= version{0, 15, 0}) text.pop_back();
+  if (text.back() == '0' && release_rules{v}.short_gib()) text.pop_back();
   return text;
 }
 
 /// The line of update_kv_cache_capacity.
 inline std::string printed_capacity(const cache_plan& p, const version& v) {
-  if (v < version{0, 24, 0}) {
+  if (!release_rules{v}.prints_one_line()) {
     return "GPU KV cache size: " + with_thousands(p.tokens) + " tokens; Maximum concurrency for " +
            with_thousands(p.max_model_len) + " tokens per request: " + fixed(p.max_concurrency, 2) + "x";
   }
@@ -413,11 +446,12 @@ inline std::vector<config::layer_bytes> layers_of_requests(const problem& q, con
   };
   std::vector<std::optional<checked_count>> blocks_of_family(p.groups.families.size());
   const skip_layers skip = get_skip_layers(q.model.model, q.settings.view(), p.resolved);
+  const stage_bounds stages = get_pp_indices(q.model.model.num_hidden_layers, q.settings.view());
   checked_count sum = 0U;
   for (const layer_ref& ref : q.model.layers) {
     const layer_class& layer = q.model.classes[ref.layer_class];
-    const bool skipped = skip.any() && can_be_skipped(layer.role) && skip.contains(ref.layer, layer.window != 0);
-    const auto place = p.place_of(ref.layer_class, skipped);
+    const bool skipped = skip.any() && can_be_skipped(layer.role) && skip.contains(ref.skip_index(), layer.window != 0);
+    const auto place = p.place_of(ref.layer_class, skipped, stages.stage_of(ref));
     if (!place) continue;
     const kv_cache_spec& spec = p.groups.specs[place->spec].spec;
     std::optional<checked_count>& known = blocks_of_family[place->family];
@@ -497,7 +531,9 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   }
   const node root(*document);
   const config_fields fields(root);
-  draft_request draft{s.speculative_method, q.settings.draft_config.is_object() ? &q.settings.draft_config : nullptr};
+  const draft_request draft{s.speculative_method,
+                            q.settings.draft_config.is_object() ? &q.settings.draft_config : nullptr,
+                            q.settings.num_speculative_tokens.value_or(0)};
   layer_reader(fields, q.model, draft).read();
   detail::quantization_reader(root, fields.text(), hf_quant_config, q.model);
   q.model.model.dtype = detail::model_dtype(fields, q.settings.dtype);
@@ -517,6 +553,33 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   q.sources = fields.sources();
   return q;
 }
+
+namespace detail {
+
+/// Options that some models or other options leave without effect: a note says so.
+inline void add_silent_options(config::evaluation& e, const config::document& config, const json* hf_quant_config,
+                               const json& settings) {
+  if (!settings.is_object()) return;
+  for (const auto& [name, value] : settings.items()) {
+    // What programs set by themselves, and what says where the figures stand, is no news.
+    if (value.is_null() || name == "version" || name == "available_memory" || name == "max_model_len" ||
+        name == "tensor_parallel_size" || name == "pipeline_parallel_size" || name == "kv_cache_dtype") {
+      continue;
+    }
+    json others = settings;
+    others.erase(name);
+    try {
+      const problem q = read_problem(config, hf_quant_config, others);
+      const cache_plan p = q.plan();
+      if (!q.model.refusal.empty() || figures_json(p, q.settings.settings.version) != e.figures) continue;
+    } catch (const input_error&) {
+      continue;
+    }
+    e.notes.push_back(name + " changes no size of this model's cache with these settings");
+  }
+}
+
+}  // namespace detail
 
 /// vLLM's answer for one config and one set of options. Figures have the names of vLLM's own values; with a refusal
 /// they hold what is known all the same, and "error" says why.
@@ -552,6 +615,11 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
   if (p.reason != refusal::none) e.refusal = e.figures["error"];
   e.too_large = p.reason == refusal::memory_too_small || p.reason == refusal::no_available_memory;
   e.notes = detail::explain(q, p);
+  if (!q.settings.settings.rules().is_known()) {
+    const bool older = q.settings.settings.version < version{0, 11, 0};
+    e.notes.push_back("vLLM " + e.version + " is not known here: the rules are those of " +
+                      (older ? "0.11.2" : "0.33.0") + ", the nearest known release");
+  }
   if (!p.has_groups()) return e;
 
   const detail::stage_bounds bounds = detail::get_pp_indices(e.model_layers, q.settings.view());
@@ -590,6 +658,7 @@ inline void add_changes(config::evaluation& e, const problem& q, const cache_pla
     };
   }
   if (sized) detail::add_changes(e, q, p);
+  if (e.refusal.empty()) detail::add_silent_options(e, config, hf_quant_config, settings);
   e.layers = detail::layers_of_requests(q, p, config::workload{p.max_model_len, 0, 1, {}});
   e.layers_of = [all = std::make_shared<const problem>(std::move(q)), p](const config::workload& w) {
     return detail::layers_of_requests(*all, p, w);

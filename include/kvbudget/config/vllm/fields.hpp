@@ -12,6 +12,7 @@
 #include <kvbudget/config/document.hpp>
 #include <kvbudget/config/evaluation.hpp>
 #include <kvbudget/config/model_config.hpp>
+#include <kvbudget/config/transformers/layer_kinds.hpp>
 
 namespace kvbudget::vllm {
 
@@ -43,7 +44,11 @@ class config_fields {
         break;
       }
     }
-    if (text_.pointer() == root_.pointer()) return;
+    if (text_.pointer() == root_.pointer()) {
+      // A published shape of composites: the text part's fields stand beside the others.
+      if (row_ != nullptr && row_->text_model_type != nullptr) row_ = config::find_model_type(row_->text_model_type);
+      return;
+    }
     std::string type = text_.string("model_type").value_or("");
     if (type.empty() && row_ != nullptr && row_->text_model_type != nullptr) type = row_->text_model_type;
     row_ = config::find_model_type(type);
@@ -56,14 +61,46 @@ class config_fields {
   }
   [[nodiscard]] std::string root_model_type() const { return root_.string("model_type").value_or(""); }
 
-  /// The name as it stands in the file: the name itself or what the class stores it under.
-  [[nodiscard]] std::string_view key_of(std::string_view name) const {
-    if (text_.value().contains(name) || row_ == nullptr) return name;
-    const auto* const aliases = families::attribute_aliases + row_->aliases_begin;
-    for (std::size_t i = 0; i < row_->aliases_size; ++i) {
-      if (name == families::field_names[aliases[i].attribute]) return families::field_names[aliases[i].field];
+  /// The model type whose class reads the text part; empty where transformers has none.
+  [[nodiscard]] std::string_view class_model_type() const { return row_ != nullptr ? row_->model_type : ""; }
+
+  /// The config has layer_types, be they its own or its class's.
+  [[nodiscard]] bool has_layer_types() const {
+    return array("layer_types") || (row_ != nullptr && transformers::detail::pattern_of(row_->model_type) != nullptr);
+  }
+  /// The kinds of all `n` layers, by the file's layer_types or by what the class makes of its absence. Nothing where
+  /// there is neither.
+  [[nodiscard]] std::optional<transformers::layer_kinds> layer_kinds(std::uint64_t n) const {
+    const std::optional<node> list = array("layer_types");
+    const auto* const rule = row_ != nullptr ? transformers::detail::pattern_of(row_->model_type) : nullptr;
+    if (!list && (rule == nullptr || rule->ignores_list)) return std::nullopt;
+    if (row_ == nullptr || (rule != nullptr && rule->ignores_list)) return kinds_of_words(*list, n);
+    config::document part{text_.value(), text_.file()};
+    part.root["model_type"] = row_->model_type;
+    try {
+      return transformers::read_layer_kinds(config::model_config(part), n, transformers_version);
+    } catch (const config_error& e) {  // which does not know that this is a part
+      throw config_error({e.file(), text_.pointer() + e.pointer(), e.value()}, e.problem(), e.expected());
     }
-    return name;
+  }
+
+  /// The name as it stands in the file. An attribute of the class and the field that it is stored under are one and the
+  /// same (attribute_map); what the file says under an attribute is set last. Where the file has none of the spellings
+  /// it is the field.
+  [[nodiscard]] std::string_view key_of(std::string_view name) const {
+    if (row_ == nullptr) return name;
+    const auto* const aliases = families::attribute_aliases + row_->aliases_begin;
+    std::string_view field = name;
+    for (std::size_t i = 0; i < row_->aliases_size; ++i) {
+      if (name == families::field_names[aliases[i].attribute]) field = families::field_names[aliases[i].field];
+    }
+    const json& object = text_.value();
+    if (field != name && object.contains(name)) return name;
+    for (std::size_t i = 0; i < row_->aliases_size; ++i) {
+      const std::string_view attribute = families::field_names[aliases[i].attribute];
+      if (field == families::field_names[aliases[i].field] && object.contains(attribute)) return attribute;
+    }
+    return field;
   }
   [[nodiscard]] bool in_file(std::string_view name) const { return text_.value().contains(key_of(name)); }
 
@@ -129,6 +166,19 @@ class config_fields {
   }
 
  private:
+  /// What vLLM 0.32.0 asks for.
+  static constexpr config::engine_version transformers_version{5, 19, 0};
+
+  [[nodiscard]] static transformers::layer_kinds kinds_of_words(const node& list, std::uint64_t n) {
+    if (list.value().size() != n) {
+      list.fail(std::to_string(list.value().size()) + " entries for " + std::to_string(n) + " layers",
+                "one entry a layer");
+    }
+    transformers::layer_kinds kinds;
+    for (std::size_t i = 0; i < n; ++i) kinds.push_back(transformers::detail::kind_of_word(list.child(i)));
+    return kinds;
+  }
+
   [[nodiscard]] const families::class_default* class_default_of(std::string_view name, std::string_view key) const {
     if (row_ == nullptr) return nullptr;
     for (std::size_t i = 0; i < row_->defaults_size; ++i) {

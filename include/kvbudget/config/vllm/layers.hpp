@@ -33,7 +33,8 @@ struct owned_model {
 /// What the speculative_config asks for, as far as it adds layers.
 struct draft_request {
   speculative_method method = speculative_method::none;
-  const json* draft_config = nullptr;  ///< of an eagle, eagle3 or draft_model draft
+  const json* draft_config = nullptr;  ///< of a draft with a config of its own
+  std::uint64_t num_speculative_tokens = 0;  ///< 0: not given
 };
 
 class layer_reader {
@@ -48,6 +49,7 @@ class layer_reader {
     const architecture* found = find_architecture(name);
     if (found == nullptr) unknown_architecture(f_.root(), name);
     multimodal_ = (found->flags & multimodal) != 0;
+    bool supports_pp = (found->flags & no_pipeline) == 0;
     if (found->reading == reading::wrapper) {
       const std::string inner = architecture_name(f_.text(), f_.model_type());
       found = find_architecture(inner);
@@ -56,9 +58,16 @@ class layer_reader {
     flags_ = found->flags;
     reading_ = found->reading;
     read_heads();
+    check_heads();
+    read_layer_types();
     read_layers();
+    if ((flags_ & qwen2_model) != 0) check_qwen2_windows();
+    if (types_ && std::find(types_->begin(), types_->end(), transformers::layer_kind::full) == types_->end()) {
+      m_.model.turboquant_finds_no_layers = m_.model.is_hybrid;
+    }
     if (draft_.method != speculative_method::none) read_draft();
     m_.model.num_hidden_layers = num_hidden_layers_;
+    m_.model.supports_pp = supports_pp;
     read_max_model_len();
     read_vision();
   }
@@ -95,7 +104,7 @@ class layer_reader {
     model& m = m_.model;
     for (const std::string_view name : {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"}) {
       if (reading_ == reading::whisper && name != "decoder_layers") continue;
-      if (const auto n = f_.count(name, 0, max_layers)) {
+      if (const auto n = f_.count(name, 1, max_layers)) {
         num_hidden_layers_ = static_cast<std::uint32_t>(*n);
         break;
       }
@@ -124,10 +133,12 @@ class layer_reader {
           if (!hidden) hidden = f_.count(name, 1);
         }
         if (!hidden && m.head_size == 0) f_.text().fail_missing("hidden_size", "a whole number");
-        if (hidden) m.head_size = static_cast<std::uint32_t>(*hidden / m.num_attention_heads);
+        const auto size = static_cast<std::uint32_t>(hidden.value_or(0) / m.num_attention_heads);
+        if (m.head_size == 0) m.head_size = size;
+        else if (hidden) layer_head_size_ = size;
         if (m.head_size == 0)
           f_.text().fail("hidden_size", *hidden_field(), "less than one element a head", "num_attention_heads or more");
-        f_.remember("head_dim", m.head_size, "hidden_size / num_attention_heads");
+        f_.remember("head_dim", size, "hidden_size / num_attention_heads");
       }
     }
     m.is_attention_free = attention_free;
@@ -138,6 +149,34 @@ class layer_reader {
     m.kv_lora_rank = f_.count_or("kv_lora_rank", 0);
   }
 
+  void refuse(std::string problem) {
+    if (m_.refusal.empty()) m_.refusal = std::move(problem);
+  }
+  /// validate_architecture of the configuration classes, and layers/attention/attention.py.
+  void check_heads() {
+    using enum reading;
+    const model& m = m_.model;
+    const bool one_shape = reading_ != mimo_v2 && reading_ != step3p5 && reading_ != nemotron_nas &&
+                           reading_ != falcon && reading_ != dbrx && reading_ != whisper && reading_ != deepseek_mla &&
+                           reading_ != longcat_flash && reading_ != deepseek_dsa && reading_ != deepseek_v4 &&
+                           reading_ != kimi_linear;
+    if (one_shape && m.num_kv_heads != 0 && m.num_attention_heads % m.num_kv_heads != 0) {
+      refuse("num_attention_heads is not a multiple of num_key_value_heads");
+    }
+    for (const std::string_view type : {"arcee", "aria_text", "cwm", "deepseek_v2", "gemma2", "gemma3_text",
+                                        "gemma3n_text", "gpt_neox", "hyperclovax", "llama", "vaultgemma"}) {
+      if (f_.class_model_type() != type) continue;
+      if (f_.count("hidden_size", 1).value_or(0) % std::max(m.num_attention_heads, 1U) != 0)
+        refuse("hidden_size is not a multiple of num_attention_heads");
+    }
+  }
+  /// A state's inner width must be that of its heads, where the configuration class checks it.
+  void check_state_width(std::uint32_t intermediate, std::string_view heads, std::string_view head_dim) {
+    if (f_.class_model_type().empty()) return;
+    if (std::uint64_t{f_.required(heads, 1)} * f_.required(head_dim, 1) != intermediate)
+      refuse(std::string(heads) + " x " + std::string(head_dim) + " is not the inner width of the state");
+  }
+
   [[nodiscard]] const json* hidden_field() const {
     for (const std::string_view name : {"hidden_size", "n_embd", "d_model"}) {
       if (const json* const value = f_.text().find(f_.key_of(name))) return value;
@@ -146,11 +185,19 @@ class layer_reader {
   }
 
   /// The window of the whole model, where it has one (config/model.py:get_sliding_window); 0 in the file means none.
-  [[nodiscard]] std::uint32_t sliding_window() const {
-    if ((flags_ & asks_use_sliding_window) != 0 && !f_.flag("use_sliding_window")) return 0;
-    if (const json* const list = f_.text().find("sliding_window"); list != nullptr && list->is_array()) return 0;
-    return f_.count_or("sliding_window", 0);
+  /// These classes drop it unless use_sliding_window says so.
+  [[nodiscard]] static std::uint32_t window_of(const config_fields& f) {
+    const std::string type = f.class_model_type().empty() ? f.model_type() : std::string(f.class_model_type());
+    for (const std::string_view asking : {"qwen2", "qwen2_moe", "qwen2_vl_text", "qwen2_5_vl_text",
+                                          "qwen2_5_omni_text", "qwen3", "qwen3_moe", "mimo"}) {
+      if (type == asking && !f.flag("use_sliding_window")) return 0;
+    }
+    if (type == "qwen3_vl_moe_text") return 0;
+    if (const json* const list = f.text().find("sliding_window"); list != nullptr && list->is_array()) return 0;
+    return f.count_or("sliding_window", 0);
   }
+
+  [[nodiscard]] std::uint32_t sliding_window() const { return window_of(f_); }
 
   // --- building blocks ---
 
@@ -166,16 +213,29 @@ class layer_reader {
     return static_cast<std::uint16_t>(m_.classes.size() - 1);
   }
   void add(const layer_class& layer, std::uint32_t index) {
-    m_.layers.push_back(layer_ref{class_index(layer), index, drafting_});
+    m_.layers.push_back(layer_ref{class_index(layer), index, drafting_, index});
+  }
+  /// A draft layer whose name counts from 0 again.
+  void add_numbered_anew(const layer_class& layer, std::uint32_t k) {
+    m_.layers.push_back(layer_ref{class_index(layer), layers() + k, drafting_, k});
   }
   [[nodiscard]] layer_class attention(std::uint32_t window = 0) const {
     layer_class layer;
     layer.num_kv_heads = m_.model.num_kv_heads;
-    layer.head_size = m_.model.head_size;
-    layer.window = window;
+    layer.head_size = layer_head_size_ != 0 ? layer_head_size_ : m_.model.head_size;
+    layer.window = window != 0 ? window : common_window_;
     return layer;
   }
-  [[nodiscard]] static layer_class recurrent(const state_shape& state) {
+  /// A layer whose class hands no cache_config on: no common window, and always the model's type.
+  [[nodiscard]] layer_class attention_outside_settings() const {
+    layer_class layer = attention();
+    layer.window = 0;
+    layer.unquantized = true;
+    return layer;
+  }
+  /// A recurrent layer. Its state is that of the model class too, which sizes the blocks.
+  [[nodiscard]] layer_class recurrent(const state_shape& state) {
+    m_.model.hybrid_state = state;
     layer_class layer;
     layer.role = layer_role::recurrent;
     layer.state = state;
@@ -195,29 +255,29 @@ class layer_reader {
     return static_cast<std::uint32_t>(product);
   }
 
-  [[nodiscard]] bool is_sliding(const std::optional<node>& types, std::uint32_t i) const {
-    return types && config_fields::word(*types, i) == "sliding_attention";
+  /// Whether layer i slides by the layer types; without any it does not.
+  [[nodiscard]] bool is_sliding(std::uint32_t i) const {
+    return types_ && (*types_)[i] == transformers::layer_kind::sliding;
   }
-
-  /// layer_types, or what the configuration class makes of their absence: every pattern-th layer is full.
-  [[nodiscard]] bool is_sliding_by_type(const std::optional<node>& types, std::uint32_t i) const {
-    if (types) return is_sliding(types, i);
-    const std::string type = f_.model_type();
-    if (type == "gemma2") return (i + 1) % 2 != 0;
-    std::uint32_t pattern = 0;
-    if (type == "gemma3_text" || type == "gemma3") pattern = f_.count_or("sliding_window_pattern", 6);
-    if (type == "cohere2") pattern = f_.count_or("sliding_window_pattern", 4);
-    if (type == "olmo3") pattern = 4;
-    if (type == "exaone4") pattern = f_.text().find("sliding_window_pattern") == nullptr ||
-                                             f_.text().find("sliding_window_pattern")->is_number()
-                                         ? f_.count_or("sliding_window_pattern", 4)
-                                         : 0;
-    return pattern != 0 && (i + 1) % pattern != 0;
+  [[nodiscard]] bool is_linear(std::uint32_t i) const {
+    return types_ && (*types_)[i] == transformers::layer_kind::linear;
   }
-  [[nodiscard]] bool has_default_layer_types() const {
-    const std::string type = f_.model_type();
-    return type == "gemma2" || type == "gemma3_text" || type == "gemma3" || type == "cohere2" || type == "olmo3" ||
-           type == "exaone4";
+  /// engine/arg_utils.py: without layer types, or with only sliding ones, the window is that of every attention layer
+  /// that has none of its own.
+  void read_layer_types() {
+    using enum reading;
+    const bool reads = reading_ != step3p5 && reading_ != deepseek_mla && reading_ != longcat_flash &&
+                       reading_ != deepseek_dsa && reading_ != deepseek_v4 && reading_ != kimi_linear &&
+                       reading_ != nemotron_h;
+    // vLLM's own class of MiniMax-M3 derives none.
+    const bool has_list = reading_ == minimax_m3 ? f_.array("layer_types").has_value() : f_.has_layer_types();
+    if (reads && has_list) types_ = f_.layer_kinds(layers());
+    bool all_sliding = true;
+    for (const transformers::layer_kind kind : types_.value_or(transformers::layer_kinds{})) {
+      all_sliding = all_sliding && kind == transformers::layer_kind::sliding;
+    }
+    if (all_sliding && (types_ || !has_list)) common_window_ = sliding_window();
+    if (imposed_window_) common_window_ = *imposed_window_;
   }
 
   // --- the readings ---
@@ -256,22 +316,24 @@ class layer_reader {
     }
   }
 
-  /// engine/arg_utils.py: the window is the whole model's only if no layer types are given, or all are sliding. Classes
-  /// that read layer_types give each layer its own.
+  /// Classes that read layer_types give each layer its own window.
   void read_dense() {
-    const std::optional<node> types = f_.array("layer_types");
-    const std::uint32_t window = sliding_window();
-    bool all_sliding = true;
-    for (std::uint32_t i = 0; types && i < types->value().size(); ++i)
-      all_sliding = all_sliding && is_sliding(types, i);
-    const bool typed = types || has_default_layer_types();
-    const bool sinks = (flags_ & sinks_with_windows) != 0 && f_.flag("attention_sinks", types.has_value());
+    const bool typed = f_.array("layer_types").has_value();
+    const bool sinks = (flags_ & sinks_with_windows) != 0 && f_.flag("attention_sinks", typed);
+    const std::uint32_t window = (flags_ & by_layer_types) != 0 ? f_.count_or("sliding_window", 0) : 0;
     for (std::uint32_t i = 0; i < layers(); ++i) {
-      bool slides = !typed || (types && all_sliding);
-      if (typed && (flags_ & by_layer_types) != 0) slides = is_sliding_by_type(types, i);
-      layer_class layer = attention(slides ? window : 0);
+      layer_class layer = attention(is_sliding(i) ? window : 0);
       layer.sinks = sinks;
       add(layer, i);
+    }
+  }
+  /// models/qwen2.py: Qwen2Model, and what is built on it.
+  void check_qwen2_windows() {
+    if (!types_ || types_->empty()) return;
+    bool mixed = false;
+    for (const transformers::layer_kind kind : *types_) mixed = mixed || kind != types_->front();
+    if (mixed && f_.count("max_window_layers") != layers()) {
+      refuse("a sliding window for some but all layers is not supported");
     }
   }
 
@@ -284,12 +346,14 @@ class layer_reader {
         if (f_.flag("multi_query", true)) m.num_kv_heads = 1;
         const std::uint32_t own = m.num_kv_heads;
         for (std::uint32_t i = 0; i < layers(); ++i) {
-          layer_class layer = attention();
+          layer_class layer = attention_outside_settings();
           layer.num_kv_heads = f_.flag("multi_query", true) ? own : m.num_attention_heads;
           add(layer, i);
         }
         return;
       }
+      for (std::uint32_t i = 0; i < layers(); ++i) add(attention_outside_settings(), i);
+      return;
     }
     if (reading_ == reading::dbrx) {
       if (const auto attn = f_.object("attn_config")) {
@@ -301,11 +365,8 @@ class layer_reader {
 
   /// models/commandr.py: the window counts the current position on top.
   void read_cohere2() {
-    const std::optional<node> types = f_.array("layer_types");
     const std::uint32_t window = f_.count_or("sliding_window", 0);
-    for (std::uint32_t i = 0; i < layers(); ++i) {
-      add(attention(is_sliding_by_type(types, i) && window != 0 ? window + 1 : 0), i);
-    }
+    for (std::uint32_t i = 0; i < layers(); ++i) add(attention(is_sliding(i) && window != 0 ? window + 1 : 0), i);
   }
 
   /// models/gpt_oss.py: every other layer slides, all have sinks; KV heads are never replicated.
@@ -325,26 +386,20 @@ class layer_reader {
     return shared < layers() ? layers() - shared : layers();
   }
   void read_gemma3n() {
-    const std::optional<node> types = f_.array("layer_types");
     const std::uint32_t window = f_.count_or("sliding_window", 0);
-    for (std::uint32_t i = 0; i < owning_layers(); ++i) {
-      const bool slides = types ? is_sliding(types, i) : (i + 1) % 5 != 0;
-      add(attention(slides ? window : 0), i);
-    }
+    for (std::uint32_t i = 0; i < owning_layers(); ++i) add(attention(is_sliding(i) ? window : 0), i);
   }
   void read_gemma4() {
     model& m = m_.model;
-    const std::optional<node> types = f_.array("layer_types");
     const std::uint32_t window = f_.count_or("sliding_window", 0);
     layer_class local = attention(window);
     layer_class global = attention();
-    global.head_size = f_.count_or("global_head_dim", local.head_size, 1);
+    global.head_size = f_.count_or("global_head_dim", 512, 1);
     const bool shared_kv = f_.flag("attention_k_eq_v");
     if (shared_kv) global.num_kv_heads = f_.count_or("num_global_key_value_heads", local.num_kv_heads, 1);
     bool has_local = false, has_global = false;
     for (std::uint32_t i = 0; i < layers(); ++i) {
-      // The configuration class makes every sixth layer full, and the last one whatever its type says.
-      const bool slides = types ? is_sliding(types, i) : (i + 1) % 6 != 0 && i + 1 != layers();
+      const bool slides = is_sliding(i);
       (slides ? has_local : has_global) = true;
       if (i < owning_layers()) add(slides ? local : global, i);
     }
@@ -362,7 +417,7 @@ class layer_reader {
     const std::optional<node> other = f_.object("attention_other_setting");
     const std::uint32_t window = f_.count_or("sliding_window", 0);
     for (std::uint32_t i = first; i < end; ++i) {
-      const bool slides = types ? is_sliding(types, i) : i % 2 == 0;
+      const bool slides = types ? config_fields::word(*types, i) == "sliding_attention" : i % 2 == 0;
       layer_class layer = attention(slides ? window : 0);
       if (other && types && other->string("attention_type").value_or("") == config_fields::word(*types, i)) {
         layer.num_kv_heads =
@@ -488,6 +543,9 @@ class layer_reader {
         f_.count("mamba_d_ssm") ? f_.required("mamba_d_ssm", 1) : scaled("mamba_expand", "hidden_size", 2);
     const layer_class state = recurrent(mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
                                                      "mamba_d_state", "mamba_d_conv"));
+    check_state_width(intermediate, "mamba_n_heads", "mamba_d_head");
+    // layers/quantization/turboquant/config.py: the list of layers says "hybrid" for all.
+    m_.model.turboquant_finds_no_layers = true;
     for (std::uint32_t i = 0; i < layers(); ++i) {
       add(attention(), i);
       add(state, i);
@@ -513,16 +571,11 @@ class layer_reader {
   /// models/granitemoehybrid.py.
   void read_granite_hybrid() {
     set_hybrid();
-    const std::optional<node> types = f_.array("layer_types");
-    for (std::uint32_t i = 0; i < layers(); ++i) {
-      const std::string_view type = types ? config_fields::word(*types, i) : "mamba";
-      if (type == "mamba" || type == "linear_attention") {
-        add(recurrent(mamba2_state(scaled("mamba_expand", "hidden_size", 2), "mamba_n_groups", "mamba_n_heads",
-                                   "mamba_d_head", "mamba_d_state", "mamba_d_conv")), i);
-      } else {
-        add(attention(), i);
-      }
-    }
+    const std::uint32_t intermediate = scaled("mamba_expand", "hidden_size", 2);
+    const layer_class state = recurrent(mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
+                                                     "mamba_d_state", "mamba_d_conv"));
+    check_state_width(intermediate, "mamba_n_heads", "mamba_d_head");
+    for (std::uint32_t i = 0; i < layers(); ++i) add(!types_ || is_linear(i) ? state : attention(), i);
   }
 
   [[nodiscard]] static state_shape mamba1_state(std::uint32_t intermediate, std::uint32_t state_size,
@@ -539,6 +592,7 @@ class layer_reader {
     set_hybrid();
     const std::uint32_t period = f_.count_or("attn_layer_period", 8, 1);
     const std::uint32_t offset = f_.count_or("attn_layer_offset", 4);
+    if (offset >= period) refuse("attn_layer_offset is not below attn_layer_period");
     const layer_class state = recurrent(mamba1_state(scaled("mamba_expand", "hidden_size", 2),
                                                      f_.required("mamba_d_state", 1), f_.required("mamba_d_conv", 1)));
     for (std::uint32_t i = 0; i < layers(); ++i) add(i % period == offset ? attention() : state, i);
@@ -553,8 +607,10 @@ class layer_reader {
   }
   /// models/mamba2.py.
   void read_mamba2() {
-    const layer_class state = recurrent(mamba2_state(scaled("expand", "hidden_size", 2), "n_groups", "num_heads",
-                                                     "head_dim", "state_size", "conv_kernel"));
+    const std::uint32_t intermediate = scaled("expand", "hidden_size", 2);
+    const layer_class state =
+        recurrent(mamba2_state(intermediate, "n_groups", "num_heads", "head_dim", "state_size", "conv_kernel"));
+    check_state_width(intermediate, "num_heads", "head_dim");
     for (std::uint32_t i = 0; i < layers(); ++i) add(state, i);
   }
 
@@ -589,14 +645,16 @@ class layer_reader {
     if (letters.find('M') == std::string::npos) m_.model.ssm_dtype = state_dtype::automatic;
     add_pattern(letters, 0);
   }
-  void add_pattern(const std::string& letters, std::uint32_t first) {
+  void add_pattern(const std::string& letters, std::uint32_t first, bool numbered_anew = false) {
     const std::uint32_t window = f_.count_or("sliding_window", 0);
+    const std::uint32_t intermediate = elements(f_.required("mamba_num_heads", 1), f_.required("mamba_head_dim", 1));
+    const layer_class state = recurrent(
+        mamba2_state(intermediate, "n_groups", "mamba_num_heads", "mamba_head_dim", "ssm_state_size", "conv_kernel"));
     for (std::uint32_t i = 0; i < letters.size(); ++i) {
-      if (letters[i] == '*') add(attention(window), first + i);
-      if (letters[i] != 'M') continue;
-      const std::uint32_t intermediate = elements(f_.required("mamba_num_heads", 1), f_.required("mamba_head_dim", 1));
-      add(recurrent(mamba2_state(intermediate, "n_groups", "mamba_num_heads", "mamba_head_dim", "ssm_state_size",
-                                 "conv_kernel")), first + i);
+      if (letters[i] != '*' && letters[i] != 'M') continue;
+      const layer_class layer = letters[i] == '*' ? attention(window) : state;
+      if (numbered_anew) add_numbered_anew(layer, i);
+      else add(layer, first + i);
     }
   }
   [[nodiscard]] state_dtype parse_state_dtype(std::string_view field, std::string_view name) const {
@@ -609,8 +667,6 @@ class layer_reader {
   /// models/qwen3_next.py, models/qwen3_5.py, models/olmo_hybrid.py.
   void read_gated_delta_net() {
     set_hybrid();
-    const std::optional<node> types = f_.array("layer_types");
-    const std::uint32_t interval = f_.count_or("full_attention_interval", 4, 1);
     state_shape s;
     s.kind = state_kind::gated_delta_net;
     const std::uint32_t key_dim = f_.required("linear_key_head_dim", 1);
@@ -623,34 +679,32 @@ class layer_reader {
     s.conv_dim = elements(channels.value(), 1);
     s.conv_kernel = f_.required("linear_conv_kernel_dim", 1);
     if (f_.model_type().rfind("qwen3_5", 0) == 0) {
-      // The class's default; published files say it too.
-      m_.model.ssm_dtype = state_dtype::float32;
       if (const auto dtype = f_.string("mamba_ssm_dtype"))
         m_.model.ssm_dtype = parse_state_dtype("mamba_ssm_dtype", *dtype);
     }
+    const layer_class state = recurrent(s);
+    bool any_linear = false, all_linear = true;
     for (std::uint32_t i = 0; i < layers(); ++i) {
-      const bool linear = types ? config_fields::word(*types, i) == "linear_attention" : (i + 1) % interval != 0;
-      add(linear ? recurrent(s) : attention(), i);
+      const bool linear = is_linear(i);
+      any_linear = any_linear || linear;
+      all_linear = all_linear && linear;
+      if (!linear && types_ && (*types_)[i] != transformers::layer_kind::full) refuse("a layer type of another model");
+      add(linear ? state : attention(), i);
     }
+    if (f_.model_type() == "olmo_hybrid" && (!any_linear || all_linear))
+      refuse("olmo_hybrid must have linear_attention layers and others");
   }
 
   /// models/lfm2.py: short convolutions between attention layers.
   void read_lfm2() {
     set_hybrid();
-    const std::optional<node> types = f_.array("layer_types");
-    const std::optional<node> full = f_.array("full_attn_idxs");
-    std::vector<char> is_full(layers(), types || full ? 0 : 1);
-    for (std::size_t i = 0; full && i < full->value().size(); ++i) {
-      const std::uint64_t at = config_fields::number(*full, i);
-      if (at < is_full.size()) is_full[at] = 1;
-    }
     state_shape s;
     s.kind = state_kind::short_conv;
     s.conv_dim = f_.count("conv_dim") ? f_.required("conv_dim", 1) : f_.required("hidden_size", 1);
     s.conv_kernel = f_.count_or("conv_L_cache", 3, 1);
+    const layer_class state = recurrent(s);
     for (std::uint32_t i = 0; i < layers(); ++i) {
-      const bool attends = types ? config_fields::word(*types, i) == "full_attention" : is_full[i] != 0;
-      add(attends ? attention() : recurrent(s), i);
+      add(!types_ || (*types_)[i] == transformers::layer_kind::full ? attention() : state, i);
     }
   }
 
@@ -810,79 +864,181 @@ class layer_reader {
     switch (draft_.method) {
       case speculative_method::mtp: read_mtp(); break;
       case speculative_method::eagle:
-      case speculative_method::eagle3:
+      case speculative_method::eagle3: read_eagle(); break;
       case speculative_method::draft_model: read_draft_model(); break;
+      case speculative_method::dflash:
+      case speculative_method::dspark: read_dflash(); break;
       default: break;  // ngram, suffix, medusa keep nothing
     }
     drafting_ = false;
   }
 
-  /// Layers after the target's own, of the checkpoint's own multi-token prediction.
+  [[noreturn]] static void refuse_mtp(std::string problem) {
+    throw engine_refusal({"", "speculative_config", "mtp"}, std::move(problem),
+                         "a model whose multi-token prediction vLLM runs");
+  }
+  /// The modules of the checkpoint's multi-token prediction: `field` of the config, or what the draft's class takes
+  /// where there is none (0: it fails then). The speculative tokens must be a multiple of what the config says.
+  [[nodiscard]] std::uint32_t mtp_modules(std::string_view field, std::uint32_t otherwise) const {
+    const std::optional<std::uint64_t> n = f_.count(field, 0, max_layers);
+    if (!n && otherwise == 0) refuse_mtp("the config has no " + std::string(field));
+    if (n) check_speculative_tokens(*n);
+    return static_cast<std::uint32_t>(n.value_or(otherwise));
+  }
+  void check_speculative_tokens(std::uint64_t modules) const {
+    const std::uint64_t tokens = draft_.num_speculative_tokens;
+    if (modules == 0 || (tokens > modules && tokens % modules != 0)) {
+      refuse_mtp("num_speculative_tokens must be divisible by the " + std::to_string(modules) + " predicting modules");
+    }
+  }
+
+  /// Layers after the target's own, of the checkpoint's own multi-token prediction (config/speculative.py:
+  /// hf_config_override, and models/*_mtp.py).
   void read_mtp() {
     const std::uint32_t first = layers();
-    const std::uint32_t n = f_.count_or("num_nextn_predict_layers", 0, 0);
-    if (n > max_layers)
-      f_.text().fail("num_nextn_predict_layers", *f_.text().find("num_nextn_predict_layers"), "too many layers",
-                     "at most 65,536");
+    const std::string_view nextn = "num_nextn_predict_layers";
     switch (reading_) {
-      case reading::deepseek_mla:
+      case reading::deepseek_mla: {
+        const std::string type = f_.model_type();
+        if (type == "deepseek_v2" || type == "axk1") break;
+        const std::uint32_t n = mtp_modules(nextn, 0);
         for (std::uint32_t k = 0; k < n; ++k) add(mla(), first + k);
         return;
-      case reading::deepseek_dsa:
+      }
+      case reading::longcat_flash:
+        static_cast<void>(mtp_modules(nextn, 1));
+        add(mla(), 2 * first);
+        return;
+      case reading::deepseek_dsa: {
+        const std::uint32_t n = mtp_modules(nextn, 0);
         for (std::uint32_t k = 0; k < n; ++k) add_sparse_mla(first + k, true);
         return;
-      case reading::deepseek_v4:
+      }
+      case reading::deepseek_v4: {
+        const std::uint32_t n = mtp_modules(nextn, 0);
         for (std::uint32_t k = 0; k < n; ++k) add_deepseek_v4(first + k, 1);
         return;
+      }
       case reading::gated_delta_net: {
-        const std::uint32_t own = f_.count_or("mtp_num_hidden_layers", n);
-        for (std::uint32_t k = 0; k < own && k < max_layers; ++k) add(attention(), first + k);
+        if (f_.model_type() == "olmo_hybrid") break;
+        const std::uint32_t n = mtp_modules(f_.model_type() == "qwen3_next" ? nextn : "mtp_num_hidden_layers", 1);
+        for (std::uint32_t k = 0; k < n; ++k) add_numbered_anew(attention(), k);
         return;
       }
       case reading::nemotron_h: {
+        if (mtp_modules(nextn, 0) != 1) refuse_mtp("more than one predicting module is not supported");
         const std::string letters = pattern("mtp_layers_block_type", "mtp_hybrid_override_pattern");
-        for (std::uint32_t k = 0; k < n; ++k) {
-          add_pattern(letters, first + k * static_cast<std::uint32_t>(letters.size()));
-          if (m_.layers.size() > max_layers) break;
-        }
+        add_pattern(letters.empty() ? "*E" : letters, first, true);  // the class's default
         return;
       }
-      case reading::mimo_v2: add(mimo_v2_layer(true), first); return;
-      case reading::step3p5: read_step3p5(first, first + n); return;
+      case reading::mimo_v2:
+        add_numbered_anew(mimo_v2_layer(true), 0);
+        return;
+      case reading::step3p5: read_step3p5(first, first + mtp_modules(nextn, 0)); return;
       case reading::dense: {
-        const std::string type = f_.model_type();
-        if (type != "mimo" && type.rfind("glm4_moe", 0) != 0 && type.rfind("ernie4_5", 0) != 0) break;
+        if (f_.model_type() == "exaone_moe") return read_exaone_moe_mtp(mtp_modules(nextn, 1));
+        if (!has_dense_mtp()) break;
+        const std::uint32_t n = mtp_modules(nextn, 0);
         for (std::uint32_t k = 0; k < n; ++k) add(attention(), first + k);
         return;
       }
+      case reading::kimi_linear:
+      case reading::minimax_m3:
+        throw usage_error({"", "speculative_config", "mtp"}, "the draft layers of this architecture are not known here",
+                          "another method, or a model whose draft layers are");
       default: break;
     }
-    throw usage_error(
-        {"", "speculative_config", "mtp"}, "the draft layers of this architecture are not known here",
-        "a model with multi-token prediction that is (DeepSeek, GLM, Qwen3-Next, Qwen3.5, Nemotron-H, MiMo, Step-3.5)");
+    refuse_mtp("Unsupported speculative method: 'mtp'");
+  }
+  [[nodiscard]] bool has_dense_mtp() const {
+    const std::string type = f_.root_model_type();
+    return m_.architecture == "MiMoForCausalLM" || m_.architecture == "Glm4MoeForCausalLM" || type == "ernie4_5_moe" ||
+           type == "hy_v3";
+  }
+  /// models/exaone_moe_mtp.py: layers of the target's types from the first on, outside --kv-cache-dtype.
+  void read_exaone_moe_mtp(std::uint32_t n) {
+    const std::optional<node> own = f_.array("mtp_layer_types");
+    for (std::uint32_t k = 0; k < n; ++k) {
+      const bool slides = own && !own->value().empty() ? config_fields::word(*own, k) == "sliding_attention"
+                                                       : k < layers() && is_sliding(k);
+      layer_class layer = attention_outside_settings();
+      layer.window = slides ? f_.count_or("sliding_window", 0) : 0;
+      add_numbered_anew(layer, k);
+    }
   }
 
-  /// A draft with a config of its own; its layers are ordinary attention (eagle, eagle3) or another model's.
-  void read_draft_model() {
+  [[nodiscard]] config_fields draft_fields() const {
     if (draft_.draft_config == nullptr) {
       throw usage_error({"", "speculative_config", ""}, "the draft model's config is not given",
                         "its config.json as \"draft_model_config\"");
     }
     static const std::string file = "draft model";
-    const config_fields fields(node(*draft_.draft_config, "", file));
-    if (draft_.method == speculative_method::draft_model) {
-      owned_model other;
-      layer_reader(fields, other, {}).read();
-      for (const layer_ref& ref : other.layers) add(other.classes[ref.layer_class], layers() + ref.layer);
-      return;
-    }
-    const std::uint32_t n = fields.required("num_hidden_layers", 1, max_layers);
+    return config_fields(node(*draft_.draft_config, "", file));
+  }
+  /// A whole model of its own; what has no window of its own has the target's (CacheConfig.sliding_window).
+  void read_draft_model() {
+    const config_fields fields = draft_fields();
+    owned_model other;
+    layer_reader reader(fields, other, {});
+    reader.imposed_window_ = common_window_;
+    reader.read();
+    for (const layer_ref& ref : other.layers) add_numbered_anew(other.classes[ref.layer_class], ref.layer);
+  }
+  [[nodiscard]] layer_class draft_layer(const config_fields& fields) const {
     const std::uint32_t heads = fields.required("num_attention_heads", 1);
     layer_class layer;
     layer.num_kv_heads = fields.count_or("num_key_value_heads", heads, 1);
     layer.head_size = fields.count_or("head_dim", 0);
     if (layer.head_size == 0) layer.head_size = fields.required("hidden_size", 1) / heads;
+    layer.window = common_window_;
+    return layer;
+  }
+  /// models/llama_eagle.py, models/llama_eagle3.py: ordinary attention after the target's layers.
+  void read_eagle() {
+    const config_fields fields = draft_fields();
+    const std::uint32_t n = fields.required("num_hidden_layers", 1, max_layers);
+    const layer_class layer = draft_layer(fields);
     for (std::uint32_t k = 0; k < n; ++k) add(layer, layers() + k);
+  }
+  /// models/qwen3_dflash.py, on which models/qwen3_dspark.py is built: one attention module a layer, with windows by
+  /// dflash_config and layer_types, and tokens that mostly see one another.
+  void read_dflash() {
+    const config_fields fields = draft_fields();
+    for (const std::string_view other : {"Laguna", "Gemma4", "K3DSpark", "DSparkV41"}) {
+      const auto names = fields.root().array("architectures");
+      if (!names || names->value().empty() || config_fields::word(*names, 0).find(other) == std::string_view::npos)
+        continue;
+      names->child(0).fail("the layers of this draft are not known here", "a draft of models/qwen3_dflash.py");
+    }
+    const std::uint32_t n = fields.required("num_hidden_layers", 1, max_layers);
+    const std::optional<node> own = fields.object("dflash_config");
+    const std::optional<transformers::layer_kinds> types = fields.layer_kinds(n);
+    bool any_sliding = false;
+    for (std::uint32_t k = 0; types && k < n; ++k)
+      any_sliding = any_sliding || (*types)[k] == transformers::layer_kind::sliding;
+    const bool use_swa = own && own->boolean("use_swa").value_or(false);
+    std::optional<bool> causal = fields.text().boolean("is_causal");
+    if (!causal && own) causal = own->boolean("causal");
+    const auto slides = [&](std::uint32_t k) {
+      return !types || (use_swa && !any_sliding) ? use_swa : (*types)[k] == transformers::layer_kind::sliding;
+    };
+    layer_class layer = draft_layer(fields);
+    layer.sinks = fields.flag("add_swa_attention_sink_bias");
+    if (own) layer.sinks = own->boolean("attention_sink_bias").value_or(layer.sinks);
+    for (std::uint32_t k = 0; k < n; ++k)
+      layer.non_causal = layer.non_causal || !causal.value_or(types && (*types)[k] == transformers::layer_kind::sliding);
+    for (std::uint32_t k = 0; k < n; ++k) {
+      layer.window = common_window_;
+      if (slides(k)) {
+        const auto window = own ? own->count("swa_window_size") : std::nullopt;
+        layer.window = static_cast<std::uint32_t>(window.value_or(window_of(fields)));
+        if (layer.window == 0) {
+          throw engine_refusal({"", "speculative_config", ""}, "the draft's sliding layers have no window",
+                               "dflash_config.swa_window_size or sliding_window in the draft's config");
+        }
+      }
+      add(layer, layers() + k);
+    }
   }
 
   // --- lengths and images ---
@@ -983,6 +1139,10 @@ class layer_reader {
   bool multimodal_ = false;
   bool drafting_ = false;
   std::uint32_t num_hidden_layers_ = 0;
+  std::uint32_t layer_head_size_ = 0;  // of the layers, where their class ignores head_dim
+  std::uint32_t common_window_ = 0;    // of layers without a window of their own
+  std::optional<std::uint32_t> imposed_window_;  // of a draft: the target's
+  std::optional<transformers::layer_kinds> types_;
 };
 
 }  // namespace kvbudget::vllm

@@ -28,6 +28,16 @@ struct owned_settings {
   }
 };
 
+/// A type of --kv-cache-dtype by vLLM's name, or by the usual short one of an unquantized type.
+[[nodiscard]] inline std::optional<cache_dtype> find_cache_dtype(std::string_view text) {
+  if (text == "bf16") return cache_dtype::bfloat16;
+  if (text == "f16" || text == "fp16") return cache_dtype::float16;
+  for (std::size_t i = 0; i < std::size(cache_dtype_names); ++i) {
+    if (text == cache_dtype_names[i]) return static_cast<cache_dtype>(i);
+  }
+  return std::nullopt;
+}
+
 namespace detail {
 
 /// A device by any text that holds its name, or "sm90" and "80GB".
@@ -98,6 +108,9 @@ class settings_reader {
     owned_settings result;
     settings& s = result.settings;
     check_names();
+    if (const json* const v = at_.find("version"); v != nullptr && v->is_number()) {
+      fail("version", *v, "a number, which cannot tell 0.20 from 0.2", "text such as \"0.20.2\"");
+    }
     if (const auto text = string("version")) s.version = parse_version(*text);
     if (const auto text = string("device")) s.device = parse_device(*text);
     if (const auto text = string("usage_context")) {
@@ -220,8 +233,8 @@ class settings_reader {
     }
   }
   static cache_dtype parse_cache_dtype(const std::string& text) {
-    return static_cast<cache_dtype>(
-        one_of("kv_cache_dtype", text == "bf16" ? "bfloat16" : text, cache_dtype_names, std::size(cache_dtype_names)));
+    if (const auto type = find_cache_dtype(text)) return *type;
+    fail("kv_cache_dtype", json(text), "unknown value", listed(cache_dtype_names, std::size(cache_dtype_names)));
   }
   static state_dtype parse_state(std::string_view option, const std::string& text) {
     return static_cast<state_dtype>(one_of(option, text, state_dtype_names, std::size(state_dtype_names)));
@@ -289,6 +302,17 @@ class settings_reader {
     }
   }
 
+  /// config/speculative.py: SpeculativeMethod. Every kind of multi-token prediction is one method.
+  static speculative_method parse_method(const std::string& text) {
+    if (text.size() > 4 && text.compare(text.size() - 4, 4, "_mtp") == 0) return speculative_method::mtp;
+    for (const std::string_view unknown : {"mlp_speculator", "custom_class", "extract_hidden_states"}) {
+      if (text == unknown)
+        fail("speculative_config/method", json(text), "what this method caches is not known here", "another method");
+    }
+    return static_cast<speculative_method>(
+        one_of("speculative_config/method", text, speculative_method_names, std::size(speculative_method_names)));
+  }
+
   /// method and num_speculative_tokens count; what else vLLM takes there is accepted and changes no size.
   void read_speculation(owned_settings& result) const {
     const json* const spec = at_.find("speculative_config");
@@ -298,8 +322,7 @@ class settings_reader {
     const node inside(*spec, "/speculative_config", at_.file());
     as_usage([&] {
       if (const auto method = inside.string("method")) {
-        result.settings.speculative_method = static_cast<speculative_method>(one_of(
-            "speculative_config/method", *method, speculative_method_names, std::size(speculative_method_names)));
+        result.settings.speculative_method = parse_method(*method);
       } else {
         result.settings.speculative_method =
             inside.find("model") != nullptr ? speculative_method::draft_model : speculative_method::none;

@@ -20,6 +20,7 @@ struct backend_context {
   std::uint64_t head_size = 0;     ///< model level
   bool mm_prefix = false;
   bool logits_soft_cap = false;
+  bool per_head_scales = false;  ///< the checkpoint scales K and V head by head
   bool use_dcp = false;
   std::uint32_t forced_flash_attn_version = 0;
   std::uint32_t qk_nope_head_dim = 0;
@@ -177,6 +178,7 @@ struct attention_selector {
   bool sinks = false;
   bool sliding_window = false;
   bool decoder = true;  ///< false: cross attention
+  bool non_causal = false;
 };
 
 namespace detail {
@@ -198,6 +200,7 @@ namespace detail {
     if (c.mm_prefix && c.device.major == 9 && c.device.minor == 0) return false;
   }
   if (s.sinks && (c.device.major < 9 || get_flash_attn_version(c, {}) < 3)) return false;
+  if (c.per_head_scales && get_flash_attn_version(c, {}) < 3) return false;
   return !c.mm_prefix || (flash_attn_4_is_supported(c.device) &&
                           get_flash_attn_version(c, {s.head_size, 0, s.sinks, c.user_block_size, true}) == 4);
 }
@@ -237,6 +240,7 @@ namespace detail {
   const bool is_sparse = backend >= flash_attn_mla_sparse && backend <= flashinfer_mla_sparse_sm120;
   if (s.use_mla != is_mla || s.use_sparse != is_sparse) return false;
   if (is_mla && (s.sinks || s.sliding_window || c.mm_prefix)) return false;
+  if (c.per_head_scales && !is_mla && backend != flash_attn) return false;
   const bool common_mla_head = detail::is_one_of(s.head_size, 320, 512, 576);
   switch (backend) {
     case flash_attn: return half && detail::validate_flash_attn(c, s);
@@ -244,7 +248,7 @@ namespace detail {
     case triton_attn: return !c.use_dcp && detail::validate_triton(s);
     case flex_attention: return !c.use_dcp && plain && !s.sinks;
     case turboquant:
-      return half && s.decoder && is_turboquant(t) && !s.sinks && !s.sliding_window && !c.mm_prefix && !c.use_dcp;
+      return half && s.decoder && !s.non_causal && is_turboquant(t) && !s.sinks && !s.sliding_window && !c.mm_prefix && !c.use_dcp;
     case triton_flash_attn: {
       // Both halves must take the layer; only the Triton half sees images (backends/composite.py).
       backend_context causal = c;
@@ -298,7 +302,7 @@ using backend_list = fixed_vector<attention_backend, 10>;
   backend_list order;
   const auto add = [&order](auto... backends) { (order.push_back(backends), ...); };
   if (!s.use_mla) {
-    if (c.device.major == 10) {
+    if (c.device.major == 10 && !s.non_causal) {
       if (c.mm_prefix) add(triton_flashinfer);
       add(flashinfer, flash_attn, triton_attn, flex_attention, turboquant);
     } else {
@@ -340,8 +344,9 @@ struct backend_choice {
   }
   if (choice.reason != refusal::none) return choice;
   const bool native_fp8 = c.device.major > 8 || c.device.minor >= 9;
-  const bool fp8 = detail::is_fp8_or_e4m3(s.cache_dtype) || s.cache_dtype == cache_dtype::fp8_per_token_head;
-  if (choice.backend == attention_backend::triton_attn && fp8 && !native_fp8) choice.reason = refusal::fp8_needs_sm89;
+  const bool fp8 = is_fp8_per_tensor(s.cache_dtype) || s.cache_dtype == cache_dtype::fp8_per_token_head;
+  const bool triton = choice.backend == attention_backend::triton_attn || choice.backend == attention_backend::triton_mla;
+  if (triton && fp8 && !native_fp8) choice.reason = refusal::fp8_needs_sm89;
   // The path of FlashMLA that merges partial results is the fp8 one, with fewer than 32 heads.
   if (choice.backend == attention_backend::flashmla_sparse && c.use_dcp &&
       (!is_quantized(s.cache_dtype) || c.num_heads >= 32)) {
@@ -355,7 +360,8 @@ struct backend_choice {
                                                       const backend_context& c) {
   using enum attention_backend;
   const auto fixed = [](attention_backend b) { return backend_choice{b, refusal::none}; };
-  attention_selector s{layer.head_size, type, false, false, layer.sinks, layer.window != 0, true};
+  attention_selector s{layer.head_size, type, false, false, layer.sinks, layer.window != 0, true,
+                       layer.non_causal};
   switch (layer.role) {
     case layer_role::recurrent: return fixed(none);
     case layer_role::dsa_indexer: return fixed(deepseek_v32_indexer);
@@ -366,6 +372,9 @@ struct backend_choice {
     case layer_role::deepseek_v4_swa: return fixed(deepseek_sparse_swa);
     case layer_role::deepseek_v4_compressor: return fixed(compressor);
     case layer_role::diffkv_attention: {
+      if (is_turboquant(type)) return {flash_attn_diffkv, refusal::no_attention_backend};
+      const bool below_sm89 = c.device.major == 8 && c.device.minor < 9;
+      if (below_sm89 && is_fp8_per_tensor(type)) return {triton_attn_diffkv, refusal::fp8_needs_sm89};
       if (c.device.major == 10 && is_quantized(type)) return {flash_attn_diffkv, refusal::fp8_diffkv_on_sm100};
       if (c.user_backend == flash_attn_diffkv || c.user_backend == triton_attn_diffkv) return fixed(c.user_backend);
       const std::uint32_t version =
@@ -379,7 +388,11 @@ struct backend_choice {
       s.sinks = s.sliding_window = false;
       return get_attn_backend(c, s);
     case layer_role::cross_attention: s.decoder = false; return get_attn_backend(c, s);
-    case layer_role::chunked_attention: s.sliding_window = false; return get_attn_backend(c, s);
+    case layer_role::chunked_attention:
+      // Its layers ask for the packed type even where it is spared.
+      if (is_turboquant(c.cache_dtype)) return {none, refusal::no_attention_backend};
+      s.sliding_window = false;
+      return get_attn_backend(c, s);
     case layer_role::attention: break;
   }
   return get_attn_backend(c, s);

@@ -40,6 +40,7 @@ struct kv_cache_groups {
   layer_sets specs;
   fixed_vector<group_member, max_layer_classes> members;
   fixed_vector<group_family, max_layer_classes> families;
+  std::uint32_t size_quarters = 6;  ///< release_rules::group_size_quarters
   refusal reason = refusal::none;
 
   [[nodiscard]] constexpr std::uint64_t size() const noexcept {
@@ -68,15 +69,18 @@ namespace detail {
   return positions_of_group(begin, begin + m.per_stage[stage], j, count);
 }
 
-constexpr void add_layers(layer_sets& sets, const layer_set& more) {
+/// False where there are too many different specs.
+constexpr bool add_layers(layer_sets& sets, const layer_set& more) {
   for (layer_set& set : sets) {
     if (!(set.spec == more.spec)) continue;
     set.origins |= more.origins;
     set.num_layers += more.num_layers;
     for (std::size_t s = 0; s < max_pipeline_stages; ++s) set.per_stage[s] += more.per_stage[s];
-    return;
+    return true;
   }
+  if (sets.size() == max_layer_classes) return false;
   sets.push_back(more);
+  return true;
 }
 
 enum class merge_result : std::uint8_t { merged, different, window_conflict };
@@ -257,7 +261,7 @@ constexpr void put_all_into_one_group(kv_cache_groups& groups, bool uniform_type
 }  // namespace detail
 
 /// _get_kv_cache_groups_uniform_page_size: layers of one kind are spread over groups of `size` layers, where size is
-/// that of the smallest kind, or of the largest where it is less than 1.5 times that. Group j of k takes layers
+/// that of the smallest kind, or of the largest where it is less than 1.5 times that (less in older releases). Group j of k takes layers
 /// j, j + k, j + 2k …, so that every pipeline stage has a share of every group.
 constexpr void get_kv_cache_groups_uniform_page_size(kv_cache_groups& groups) {
   fixed_vector<kv_cache_spec, max_layer_classes> merged;
@@ -278,7 +282,7 @@ constexpr void get_kv_cache_groups_uniform_page_size(kv_cache_groups& groups) {
     smallest = layers_of[b] < smallest ? layers_of[b] : smallest;
     largest = layers_of[b] > largest ? layers_of[b] : largest;
   }
-  const std::uint32_t size = std::uint64_t{2} * largest < std::uint64_t{3} * smallest ? largest : smallest;
+  const std::uint32_t size = std::uint64_t{4} * largest < std::uint64_t{groups.size_quarters} * smallest ? largest : smallest;
   for (std::size_t b = 0; b < merged.size(); ++b) {
     group_family family;
     family.count = detail::div_ceil_u32(layers_of[b], size);

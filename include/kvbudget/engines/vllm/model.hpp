@@ -119,6 +119,7 @@ struct layer_class {
   bool sinks = false;                ///< attention sinks: fewer backends qualify
   bool has_indexer = false;          ///< sparse MLA with an indexer of its own
   bool unquantized = false;          ///< keeps the model's type whatever --kv-cache-dtype says
+  bool non_causal = false;           ///< a draft whose tokens see one another
   bool replicated_under_dcp = false; ///< a draft layer outside decode context parallelism
   state_shape state{};
   friend constexpr bool operator==(const layer_class&, const layer_class&) noexcept = default;
@@ -129,6 +130,9 @@ struct layer_ref {
   std::uint16_t layer_class = 0;  ///< index into model::classes
   std::uint32_t layer = 0;        ///< decoder layer
   bool draft = false;             ///< belongs to the draft model: lives on the last pipeline stage
+  std::uint32_t named_layer = 0;  ///< of a draft layer: the number in its name, which kv_cache_dtype_skip_layers means
+
+  [[nodiscard]] constexpr std::uint32_t skip_index() const noexcept { return draft ? named_layer : layer; }
 };
 
 /// What a "auto" cache type may turn into for this architecture (model_executor/models/config.py).
@@ -148,9 +152,10 @@ struct model {
   bool max_model_len_is_known = true;   ///< false: the config has none, and any --max-model-len is taken
   state_dtype dtype = state_dtype::bfloat16;
   state_dtype ssm_dtype = state_dtype::automatic;  ///< the config's word on the recurrent state
-  bool ssm_dtype_float32_by_default = false;       ///< KDA
+  std::optional<state_shape> hybrid_state{};  ///< of the model class, which block sizes follow on every rank
   cache_dtype checkpoint_cache_dtype = cache_dtype::automatic;  ///< what the quantized checkpoint asks for
   bool checkpoint_fp8_attention = false;  ///< compressed-tensors with a kv_cache_scheme: ordinary attention is fp8
+  bool checkpoint_per_head_scales = false;  ///< that scheme is by head
   cache_dtype_rule dtype_rule = cache_dtype_rule::none;
   bool use_mla = false;
   bool is_hybrid = false;
@@ -159,6 +164,8 @@ struct model {
   bool mm_prefix = false;           ///< images attend in both directions
   bool mixed_head_sizes = false;    ///< Gemma 4: one FlashAttention version for two head sizes
   bool logits_soft_cap = false;     ///< attn_logit_softcapping
+  bool turboquant_finds_no_layers = false;  ///< the config of a hybrid does not name its full-attention layers
+  bool supports_pp = true;              ///< the model class implements SupportsPP
   bool needs_kv_head_per_rank = false;  ///< the model class divides KV heads by ranks and does not replicate them
   std::uint32_t largest_mm_item = 0;    ///< tokens of the largest multimodal item, where one must fit into a batch
   std::uint32_t qk_nope_head_dim = 0;
@@ -192,6 +199,48 @@ struct version {
   friend constexpr auto operator<=>(const version&, const version&) noexcept = default;
 };
 
+/// What the check at start-up compares with a stage's memory.
+enum class fit_check : std::uint8_t {
+  layers_of_stage,  ///< what a request needs in the layers of that stage
+  first_group,      ///< the blocks of the first group, of the whole model's layers (from 0.17: of the stage's)
+  all_groups        ///< the blocks of all groups
+};
+
+/// The releases from which a rule holds, where it changes a figure: read in the releases' sources, and measured where
+/// tests/data/vllm.json or tests/unit/vllm.cpp have the figure.
+struct release_rules {
+  vllm::version at{};
+
+  [[nodiscard]] constexpr bool from(std::uint32_t minor, std::uint32_t patch = 0) const noexcept {
+    return at >= version{0, minor, patch};
+  }
+  [[nodiscard]] constexpr bool is_known() const noexcept { return from(11) && at < version{0, 34, 0}; }
+  /// Kinds of layers share a group size where the largest has less than so many quarters of the smallest's layers.
+  [[nodiscard]] constexpr std::uint32_t group_size_quarters() const noexcept { return from(18) ? 6 : from(12) ? 5 : 4; }
+  [[nodiscard]] constexpr fit_check check() const noexcept {
+    return from(19) ? fit_check::all_groups : from(14) ? fit_check::first_group : fit_check::layers_of_stage;
+  }
+  [[nodiscard]] constexpr bool checks_whole_model() const noexcept { return from(14) && !from(17); }
+  [[nodiscard]] constexpr bool reserves_null_block() const noexcept { return from(29); }
+  [[nodiscard]] constexpr bool short_gib() const noexcept { return from(14); }
+  [[nodiscard]] constexpr bool modelopt_cache_type() const noexcept { return from(14); }
+  [[nodiscard]] constexpr bool compressed_tensors_cache_type() const noexcept { return from(15); }
+  [[nodiscard]] constexpr bool nvfp4_cache_type() const noexcept { return from(20); }
+  [[nodiscard]] constexpr bool deepseek_v32_is_packed() const noexcept { return !from(18); }
+  [[nodiscard]] constexpr bool async_by_default() const noexcept { return from(14); }
+  [[nodiscard]] constexpr bool async_with_drafts() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool hybrid_prefix_caching() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool counts_tokens_of_all_groups() const noexcept { return from(20, 2); }
+  [[nodiscard]] constexpr bool counts_tokens_in_flight_twice() const noexcept { return from(26); }
+  [[nodiscard]] constexpr bool prints_one_line() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool large_devices_batch_16384() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool retains_tokens_for_drafts() const noexcept { return from(28); }
+  [[nodiscard]] constexpr bool prefill_checkpoints() const noexcept { return from(29); }
+  [[nodiscard]] constexpr bool chunks_are_grouped() const noexcept { return from(13); }
+  /// Gated delta nets in align mode: one more block, and blocks of a multiple of 64 tokens.
+  [[nodiscard]] constexpr bool delta_nets_align_to_64() const noexcept { return from(33); }
+};
+
 /// Options of the engine under vLLM's names; what is not given has vLLM's default.
 struct settings {
   vllm::version version{};
@@ -223,6 +272,8 @@ struct settings {
   vllm::speculative_method speculative_method = speculative_method::none;
   std::uint32_t num_speculative_tokens = 0;
   std::uint32_t num_nextn_predict_layers = 1;  ///< modules of an MTP draft, as its config says
+
+  [[nodiscard]] constexpr release_rules rules() const noexcept { return {version}; }
 };
 
 /// Limits of the planner's fixed storage. A kind of layer counts twice where some layers of it are left unquantized; no
@@ -234,9 +285,10 @@ inline constexpr std::size_t max_pipeline_stages = 32;
 enum class refusal : std::uint8_t {
   none, attention_heads_not_divisible, kv_heads_not_divisible, fewer_kv_heads_than_ranks, state_not_divisible,
   groups_not_divisible, dcp_does_not_divide_tp, dcp_needs_replicated_kv_heads, dcp_exceeds_replicas,
-  dcp_splits_query_groups, dcp_with_sliding_window, more_stages_than_supported, too_many_kinds_of_layers,
-  layer_partition_mismatch, max_model_len_too_long,
-  batched_tokens_below_max_model_len, mamba_block_size_without_prefix_caching, kda_state_dtype, no_attention_backend,
+  dcp_splits_query_groups, dcp_with_sliding_window, no_pipeline_parallelism, more_stages_than_supported, too_many_kinds_of_layers,
+  layer_partition_mismatch, max_model_len_too_long, max_model_len_unknown, batched_tokens_below_sequences,
+  batched_tokens_below_max_model_len, mamba_block_size_without_prefix_caching, kda_state_dtype,
+  turboquant_without_layers, no_attention_backend,
   attention_backend_not_valid, fp8_needs_sm89, fp8_diffkv_on_sm100, nvfp4_with_mla, deepseek_v4_needs_fp8,
   no_common_layout, aligned_block_size_rejected, padded_page_smaller, page_of_no_bytes,
   cannot_promote_local_specs, several_windows_in_one_group, promoted_compressor, pages_cannot_be_unified,
@@ -254,13 +306,17 @@ inline constexpr const char* refusal_texts[] = {
     "decode_context_parallel_size exceeds the replicas of a KV head",
     "the query heads per KV head must be divisible by decode_context_parallel_size",
     "decode context parallelism does not support sliding-window layers",
+    "pipeline parallelism is not supported for this model",
     "kvbudget knows at most 32 pipeline stages",
     "kvbudget knows at most 32 kinds of layers in one model",
     "VLLM_PP_LAYER_PARTITION must name every stage and add up to the number of hidden layers",
     "max_model_len is greater than the length derived from the config",
+    "max_model_len cannot be fitted: the config has no length to start from",
+    "max_num_batched_tokens must be greater than or equal to max_num_seqs",
     "without chunked prefill max_num_batched_tokens must not be smaller than max_model_len",
     "mamba_block_size can only be set with enable_prefix_caching",
     "the recurrent state of KDA supports only auto, float32 and bfloat16",
+    "turboquant needs a hybrid's full-attention layers, and the config does not name any",
     "no valid attention backend found for these settings",
     "the selected attention backend is not valid for this configuration",
     "the Triton backend needs compute capability 8.9 for an fp8 cache",

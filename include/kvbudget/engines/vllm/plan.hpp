@@ -47,6 +47,7 @@ struct cache_plan {
   kv_cache_groups groups;
   fixed_vector<stage_plan, max_pipeline_stages> stages;
   admission_limits limits;
+  fit_check check = fit_check::all_groups;
   std::uint64_t max_model_len = 0;
   bool auto_fitted = false;                 ///< max_model_len was reduced to what fits
   std::uint64_t estimated_max_model_len = 0;  ///< of the tightest stage, where a request does not fit
@@ -67,10 +68,11 @@ struct cache_plan {
     std::size_t family = 0;
     std::size_t spec = 0;
   };
-  [[nodiscard]] constexpr std::optional<place> place_of(std::uint16_t layer_class, bool skipped) const {
+  [[nodiscard]] constexpr std::optional<place> place_of(std::uint16_t layer_class, bool skipped,
+                                                        std::uint32_t stage) const {
     const std::uint64_t origin = std::uint64_t{1} << used_class_of[layer_class][skipped ? 1 : 0];
     for (std::size_t spec = 0; spec < groups.specs.size(); ++spec) {
-      if ((groups.specs[spec].origins & origin) == 0) continue;
+      if ((groups.specs[spec].origins & origin) == 0 || groups.specs[spec].per_stage[stage] == 0) continue;
       for (std::size_t family = 0; family < groups.families.size(); ++family) {
         if ((groups.families[family].specs >> spec & 1U) != 0) return place{family, spec};
       }
@@ -88,7 +90,7 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
   const bool server = s.usage_context == usage_context::openai_api_server;
   std::uint64_t batched_tokens = server ? 2048 : 8192;
   std::uint64_t seqs = 256;
-  if (s.device.memory_gib >= 160) {
+  if (s.device.memory_gib >= 160 && s.rules().large_devices_batch_16384()) {
     batched_tokens = 16384;
     seqs = 1024;
   } else if (s.device.memory_gib >= 70 && !s.device.is_a100) {
@@ -116,7 +118,7 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
   return m == eagle || m == eagle3 || m == mtp || m == dflash || m == dspark;
 }
 [[nodiscard]] constexpr std::uint64_t extra_retained_tokens(const settings& s) noexcept {
-  if (s.speculative_method != speculative_method::mtp) return 0;
+  if (s.speculative_method != speculative_method::mtp || !s.rules().retains_tokens_for_drafts()) return 0;
   const std::uint64_t modules = s.num_nextn_predict_layers;
   const std::uint64_t tokens = s.num_speculative_tokens;
   return (modules < tokens ? modules : tokens) > 1 ? tokens - 1 : 0;
@@ -126,11 +128,16 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
 /// model_executor/models/config.py.
 [[nodiscard]] constexpr refusal resolve_cache_dtype(const model& m, const settings& s, resolved_settings& r) noexcept {
   using enum cache_dtype;
-  r.cache_dtype = s.kv_cache_dtype == automatic ? m.checkpoint_cache_dtype : s.kv_cache_dtype;
-  if (r.cache_dtype == automatic && m.checkpoint_fp8_attention && !m.use_mla) r.cache_dtype = fp8;
+  const release_rules rules = s.rules();
+  const bool read = is_nvfp4(m.checkpoint_cache_dtype) ? rules.nvfp4_cache_type() : rules.modelopt_cache_type();
+  r.cache_dtype = s.kv_cache_dtype != automatic ? s.kv_cache_dtype : read ? m.checkpoint_cache_dtype : automatic;
+  if (r.cache_dtype == automatic && m.checkpoint_fp8_attention && !m.use_mla && rules.compressed_tensors_cache_type())
+    r.cache_dtype = fp8;
   switch (m.dtype_rule) {
     case cache_dtype_rule::none: break;
     case cache_dtype_rule::deepseek_v32:
+      if (rules.deepseek_v32_is_packed() && (r.cache_dtype == automatic || is_fp8_per_tensor(r.cache_dtype)))
+        r.cache_dtype = fp8_ds_mla;
       if (r.cache_dtype == bfloat16) r.cache_dtype = automatic;
       break;
     case cache_dtype_rule::glm_moe_dsa:
@@ -157,6 +164,7 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
     division_by_a_size_of_zero();
   }
   if (m.num_attention_heads % tp != 0) return refusal::attention_heads_not_divisible;
+  if (s.pipeline_parallel_size > 1 && !m.supports_pp) return refusal::no_pipeline_parallelism;
   if (s.pipeline_parallel_size > max_pipeline_stages) return refusal::more_stages_than_supported;
   if (!s.pp_layer_partition.empty()) {
     std::uint64_t sum = 0;
@@ -188,25 +196,29 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
 [[nodiscard]] constexpr refusal resolve(const model& m, const settings& s, resolved_settings& r) {
   if (const refusal reason = resolve_cache_dtype(m, s, r); reason != refusal::none) return reason;
   r.max_model_len = m.max_model_len;
+  if (s.auto_fit_max_model_len && !m.max_model_len_is_known) return refusal::max_model_len_unknown;
   if (s.max_model_len && !s.auto_fit_max_model_len) {
     if (m.max_model_len_is_known && *s.max_model_len > m.max_model_len) return refusal::max_model_len_too_long;
     r.max_model_len = *s.max_model_len;
   }
   r.enable_chunked_prefill = s.enable_chunked_prefill.value_or(!m.is_encoder_decoder);
-  // Until 0.24 prefix caching of hybrid models was something to ask for.
-  const bool hybrid_default = !m.is_hybrid || s.version >= version{0, 24, 0};
+  const bool hybrid_default = !m.is_hybrid || s.rules().hybrid_prefix_caching();
   r.enable_prefix_caching =
       s.enable_prefix_caching.value_or(!m.is_attention_free && !m.is_encoder_decoder && hybrid_default);
   using enum speculative_method;
   const speculative_method method = s.speculative_method;
-  const bool method_allows_async = method == none || method == ngram_gpu || method == draft_model || uses_eagle(method);
-  // Asynchronous scheduling became the default with 0.14.
-  r.async_scheduling = s.async_scheduling.value_or(method_allows_async && s.version >= version{0, 14, 0});
+  const bool method_allows_async = method == none || method == ngram_gpu || uses_eagle(method) ||
+                                   (method == draft_model && s.rules().async_with_drafts());
+  r.async_scheduling = s.async_scheduling.value_or(method_allows_async && s.rules().async_by_default());
   resolve_batch_size(m, s, r);
+  if (r.max_num_batched_tokens < r.max_num_seqs) return refusal::batched_tokens_below_sequences;
+  if (is_turboquant(r.cache_dtype) && m.is_hybrid && m.turboquant_finds_no_layers)
+    return refusal::turboquant_without_layers;
   if (!r.enable_chunked_prefill && r.max_num_batched_tokens < r.max_model_len) {
     return refusal::batched_tokens_below_max_model_len;
   }
-  const std::uint64_t batches = s.pipeline_parallel_size + (r.async_scheduling ? 1U : 0U);
+  const std::uint64_t batches =
+      s.rules().counts_tokens_in_flight_twice() ? s.pipeline_parallel_size + (r.async_scheduling ? 1U : 0U) : 1U;
   r.max_in_flight_tokens = (checked_count(batches) * r.max_num_batched_tokens).value();
 
   r.mamba_align = r.enable_prefix_caching && (m.is_hybrid || m.is_attention_free);
@@ -221,6 +233,7 @@ struct used_class {
   std::uint16_t index = 0;      // into model::classes
   bool skipped = false;         // kv_cache_dtype_skip_layers
   std::uint64_t order = 0;      // stage, then position of the first one
+  std::uint64_t first_of_stage[max_pipeline_stages] = {};  // position of the stage's first one
   layer_set set;
   attention_backend backend = attention_backend::none;
   vllm::cache_dtype cache_dtype = cache_dtype::automatic;
@@ -260,12 +273,13 @@ struct skip_layers {
   std::span<const std::uint32_t> listed;
   bool sliding_window = false;
   std::uint64_t first_end = 0;    // layers below
-  std::uint64_t last_begin = ~std::uint64_t{0};  // layers from here on
+  std::uint64_t last_begin = ~std::uint64_t{0};  // layers from here on, to the model's last one
+  std::uint64_t num_hidden_layers = 0;
 
   [[nodiscard]] constexpr bool any() const noexcept { return !listed.empty() || sliding_window || first_end != 0; }
   [[nodiscard]] constexpr bool contains(std::uint32_t layer, bool has_window) const noexcept {
     if (has_window && sliding_window) return true;
-    if (layer < first_end || layer >= last_begin) return true;
+    if (layer < first_end || (layer >= last_begin && layer < num_hidden_layers)) return true;
     std::size_t low = 0, high = listed.size();
     while (low < high) {
       const std::size_t middle = low + (high - low) / 2;
@@ -278,6 +292,7 @@ struct skip_layers {
 [[nodiscard]] constexpr skip_layers get_skip_layers(const model& m, const settings& s,
                                                     const resolved_settings& r) noexcept {
   skip_layers skip{s.kv_cache_dtype_skip_layers, s.skip_sliding_window_layers};
+  skip.num_hidden_layers = m.num_hidden_layers;
   if (is_turboquant(r.cache_dtype) && !m.is_hybrid) {
     const std::uint64_t half = m.num_hidden_layers / 2;
     skip.first_end = half < 2 ? half : 2;
@@ -302,7 +317,7 @@ struct skip_layers {
   std::uint64_t position = 0;
   for (const layer_ref& ref : m.layers) {
     const layer_class& layer = m.classes[ref.layer_class];
-    const bool skipped = may_skip && can_be_skipped(layer.role) && skip.contains(ref.layer, layer.window != 0);
+    const bool skipped = may_skip && can_be_skipped(layer.role) && skip.contains(ref.skip_index(), layer.window != 0);
     const std::uint32_t stage = bounds.stage_of(ref);
     const std::uint64_t order = (std::uint64_t{stage} << 32U) + position++;
     std::uint8_t& at = slot[ref.layer_class][skipped ? 1 : 0];
@@ -316,6 +331,7 @@ struct skip_layers {
     }
     used_class& now = used[at];
     if (order < now.order) now.order = order;
+    if (now.set.per_stage[stage] == 0) now.first_of_stage[stage] = order;
     ++now.set.num_layers;
     ++now.set.per_stage[stage];
   }
@@ -343,11 +359,14 @@ struct skip_layers {
   c.head_size = m.head_size;
   c.mm_prefix = m.mm_prefix;
   c.logits_soft_cap = m.logits_soft_cap;
+  c.per_head_scales = m.checkpoint_per_head_scales;
   c.use_dcp = s.decode_context_parallel_size > 1;
   c.qk_nope_head_dim = m.qk_nope_head_dim;
   c.qk_rope_head_dim = m.qk_rope_head_dim;
   c.kv_lora_rank = m.kv_lora_rank;
   c.has_index_topk = m.has_index_topk;
+  // engine/arg_utils.py: TurboQuant takes the unquantized layers to FlashAttention 2.
+  if (is_turboquant(r.cache_dtype)) c.forced_flash_attn_version = 2;
   if (m.mixed_head_sizes) {
     // model_executor/models/config.py:Gemma4Config.
     const bool fp8 = is_fp8_per_tensor(r.cache_dtype) || r.cache_dtype == cache_dtype::fp8_per_token_head;
@@ -494,7 +513,11 @@ struct spec_choice {
       spec.num_speculative_blocks = s.num_speculative_tokens;
       const bool flash_kda = layer.state.flash_kda && m.dtype == state_dtype::bfloat16 &&
                              (s.device.major == 9 || s.device.major == 10 || s.device.major == 12);
-      spec.num_prefill_checkpoint_blocks = layer.state.kind == state_kind::mamba2 || flash_kda ? 1 : 0;
+      const bool checkpoints = layer.state.kind == state_kind::mamba2 || flash_kda;
+      spec.num_prefill_checkpoint_blocks = checkpoints && s.rules().prefill_checkpoints() ? 1 : 0;
+      // One more block of the same use, since 0.33.
+      if (layer.state.kind == state_kind::gated_delta_net && s.rules().delta_nets_align_to_64())
+        spec.num_prefill_checkpoint_blocks = 1;
       break;
     }
   }
@@ -506,17 +529,152 @@ struct spec_choice {
   return result;
 }
 
+/// update_block_size_for_backend on the worker of one stage: by the backends of the layers that it has.
+[[nodiscard]] constexpr refusal resolve_block_sizes(const model& m, const settings& s, bool has_skip_layers,
+                                                    const backend_context& context, const used_classes& used,
+                                                    const distinct_backends& backends, resolved_settings& r) {
+  r.block_size = s.block_size.value_or(default_block_size);
+  r.mamba_block_size = r.enable_prefix_caching ? s.mamba_block_size.value_or(r.block_size) : r.max_model_len;
+  r.mamba_page_size_padded = r.skip_page_size_padded = 0;
+  if (backends.empty()) return refusal::none;
+  if (!s.block_size) r.block_size = preferred_block_size_for_backends(backends, context).block_size;
+  const std::uint64_t before = r.block_size;
+  block_size_inputs in{context,     backends[0], 1,         r.cache_dtype, context.num_kv_heads,
+                       m.head_size, m.use_mla,   has_skip_layers};
+  for (const attention_backend b : backends) {
+    in.backend_alignment = lcm(in.backend_alignment, model_kernel_block_sizes(b, context).smallest()).value();
+  }
+  if (m.is_hybrid) {
+    std::uint64_t largest_state = 0;
+    const auto consider = [&](const layer_class& layer) {
+      const spec_choice choice = get_kv_cache_spec(layer, used_class{}, m, s, r, context);
+      if (choice.spec.state_bytes > largest_state) largest_state = choice.spec.state_bytes;
+      return choice.reason;
+    };
+    if (m.hybrid_state) {
+      layer_class state;
+      state.role = layer_role::recurrent;
+      state.state = *m.hybrid_state;
+      if (const refusal reason = consider(state); reason != refusal::none) return reason;
+    }
+    for (const used_class& u : used) {
+      const layer_class& layer = m.classes[u.index];
+      if (m.hybrid_state || layer.role != layer_role::recurrent) continue;
+      if (const refusal reason = consider(layer); reason != refusal::none) return reason;
+    }
+    const bool delta_net = m.hybrid_state && m.hybrid_state->kind == state_kind::gated_delta_net;
+    if (delta_net && r.mamba_align && s.rules().delta_nets_align_to_64())
+      in.backend_alignment = lcm(in.backend_alignment, 64).value();
+    const aligned_block_size aligned = align_hybrid_block_size(r.block_size, largest_state, in);
+    r.block_size = aligned.block_size;
+    r.mamba_page_size_padded = aligned.mamba_page_size_padded;
+    if (r.mamba_align && largest_state != 0) r.mamba_block_size = r.block_size;
+  }
+  if (has_skip_layers) {
+    const heterogeneous_block_size aligned =
+        align_heterogeneous_kv_block_size(r.block_size, r.mamba_page_size_padded, in);
+    if (aligned.reason != refusal::none) return aligned.reason;
+    r.block_size = aligned.block_size;
+    r.skip_page_size_padded = aligned.skip_page_size_padded;
+    r.mamba_page_size_padded = aligned.mamba_page_size_padded;
+  }
+  if (r.block_size == before) return refusal::none;
+  for (const attention_backend b : backends) {
+    if (!model_kernel_block_sizes(b, context).supports(r.block_size)) return refusal::aligned_block_size_rejected;
+  }
+  return refusal::none;
+}
+
+/// Whether two stages came to the same sizes.
+[[nodiscard]] constexpr bool same_block_sizes(const resolved_settings& a, const resolved_settings& b) noexcept {
+  return a.block_size == b.block_size && a.mamba_block_size == b.mamba_block_size &&
+         a.mamba_page_size_padded == b.mamba_page_size_padded && a.skip_page_size_padded == b.skip_page_size_padded;
+}
+
+/// The classes of which a stage has layers, in the order of its first ones.
+using stage_classes = fixed_vector<std::uint8_t, max_layer_classes>;
+[[nodiscard]] constexpr stage_classes classes_of_stage(const used_classes& used, std::uint32_t stage) {
+  stage_classes list;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i].set.per_stage[stage] != 0) list.push_back(static_cast<std::uint8_t>(i));
+  }
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    for (std::size_t j = i; j > 0; --j) {
+      if (used[list[j]].first_of_stage[stage] > used[list[j - 1]].first_of_stage[stage]) break;
+      const std::uint8_t swapped = list[j];
+      list[j] = list[j - 1];
+      list[j - 1] = swapped;
+    }
+  }
+  return list;
+}
+
+/// What the backends ask of the memory order.
+struct layout_demands {
+  bool heads_first = false, only_tokens_first = false, packed = false;
+  friend constexpr bool operator==(const layout_demands&, const layout_demands&) noexcept = default;
+};
+[[nodiscard]] constexpr layout_demands layout_demands_of(const distinct_backends& backends, const device& d) noexcept {
+  using enum attention_backend;
+  layout_demands asked;
+  for (const attention_backend b : backends) {
+    asked.heads_first =
+        asked.heads_first || (d.major == 10 && (b == flashinfer || b == triton_flashinfer || b == minimax_m3_sparse));
+    asked.only_tokens_first = asked.only_tokens_first || b == turboquant || b == flex_attention;
+    asked.packed = asked.packed || b == deepseek_v4_indexer;
+  }
+  return asked;
+}
+
+/// The specs of all layers. Every stage settles the block size by its own layers; mostly all come to the same one.
+[[nodiscard]] constexpr refusal add_specs(const model& m, const settings& s, bool has_skip_layers,
+                                          const backend_context& context, const used_classes& used, cache_plan& p) {
+  resolved_settings of_stage = p.resolved;
+  const auto add = [&](std::size_t i, const layer_set& layers) {
+    const spec_choice choice = get_kv_cache_spec(m.classes[used[i].index], used[i], m, s, of_stage, context);
+    if (choice.reason != refusal::none) return choice.reason;
+    layer_set set = layers;
+    set.spec = choice.spec;
+    set.origins = std::uint64_t{1} << i;
+    p.used_class_of[used[i].index][used[i].skipped ? 1 : 0] = static_cast<std::uint8_t>(i);
+    return add_layers(p.groups.specs, set) ? refusal::none : refusal::too_many_kinds_of_layers;
+  };
+  bool alike = true;
+  for (std::uint32_t stage = 0; stage < s.pipeline_parallel_size; ++stage) {
+    distinct_backends backends;
+    for (const std::uint8_t i : classes_of_stage(used, stage)) add_distinct(backends, used[i].backend);
+    const refusal reason = resolve_block_sizes(m, s, has_skip_layers, context, used, backends, of_stage);
+    if (reason != refusal::none) return reason;
+    if (stage == 0) p.resolved = of_stage;
+    alike = alike && same_block_sizes(p.resolved, of_stage);
+  }
+  if (alike) {
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (const refusal reason = add(i, used[i].set); reason != refusal::none) return reason;
+    }
+    return refusal::none;
+  }
+  for (std::uint32_t stage = 0; stage < s.pipeline_parallel_size; ++stage) {
+    const stage_classes classes = classes_of_stage(used, stage);
+    distinct_backends backends;
+    for (const std::uint8_t i : classes) add_distinct(backends, used[i].backend);
+    if (const refusal reason = resolve_block_sizes(m, s, has_skip_layers, context, used, backends, of_stage);
+        reason != refusal::none) {
+      return reason;
+    }
+    for (const std::uint8_t i : classes) {
+      layer_set layers;
+      layers.num_layers = layers.per_stage[stage] = used[i].set.per_stage[stage];
+      if (const refusal reason = add(i, layers); reason != refusal::none) return reason;
+    }
+  }
+  return refusal::none;
+}
+
 /// v1/attention/backends/utils.py: get_supported_kv_cache_layouts and resolve_kv_cache_layout.
 [[nodiscard]] constexpr refusal resolve_layout(const distinct_backends& backends, const layer_sets& sets,
                                                const device& d, kv_cache_layout& layout) {
-  using enum attention_backend;
-  bool heads_first = false, only_tokens_first = false, packed = false;
-  for (const attention_backend b : backends) {
-    heads_first =
-        heads_first || (d.major == 10 && (b == flashinfer || b == triton_flashinfer || b == minimax_m3_sparse));
-    only_tokens_first = only_tokens_first || b == turboquant || b == flex_attention;
-    packed = packed || b == deepseek_v4_indexer;
-  }
+  const auto [heads_first, only_tokens_first, packed] = layout_demands_of(backends, d);
   if (heads_first && only_tokens_first) return refusal::no_common_layout;
   layout = packed ? kv_cache_layout::blhnc : heads_first ? kv_cache_layout::lbhnc : kv_cache_layout::lbnhc;
   bool sharded = false, replicated = false, one_page_size = true;
@@ -575,15 +733,30 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   p.cache_hit_alignment = n > 1 && aligned_state && all_fine ? p.hash_block_size : p.scheduler_block_size;
 }
 
-[[nodiscard]] constexpr bool request_fits(const cache_plan& p, const stage_plan& stage, std::uint64_t length) noexcept {
+/// What one request of `limits` counts in the check of a stage.
+[[nodiscard]] constexpr checked_count checked_bytes(const cache_plan& p, std::size_t stage,
+                                                    const admission_limits& limits) noexcept {
+  if (p.check == fit_check::layers_of_stage) {
+    checked_count sum = 0U;
+    for (const layer_set& set : p.groups.specs) {
+      sum += set.spec.page_size_bytes() * set.per_stage[stage] * max_admission_blocks_per_request(set.spec, limits);
+    }
+    return sum;
+  }
+  const checked_count block = p.stages[stage].admission_block_bytes;
+  if (p.check == fit_check::first_group) return block * blocks_per_request(p.groups, p.groups.families[0], limits);
+  return block * blocks_per_request(p.groups, limits);
+}
+
+[[nodiscard]] constexpr bool request_fits(const cache_plan& p, std::size_t stage, std::uint64_t length) noexcept {
   admission_limits limits = p.limits;
   limits.max_model_len = length;
-  return (blocks_per_request(p.groups, limits) * stage.admission_block_bytes).fits(stage.usable_bytes);
+  return checked_bytes(p, stage, limits).fits(p.stages[stage].usable_bytes);
 }
 
 /// _estimate_max_model_len_from_groups: the largest length up to `longest` whose request fits into the stage, 0 if
 /// none does. Sizes of blocks and pages stay as they are.
-[[nodiscard]] constexpr std::uint64_t estimate_max_model_len(const cache_plan& p, const stage_plan& stage,
+[[nodiscard]] constexpr std::uint64_t estimate_max_model_len(const cache_plan& p, std::size_t stage,
                                                              std::uint64_t longest) noexcept {
   if (longest == 0 || !request_fits(p, stage, 1)) return 0;
   std::uint64_t fitting = 1, above = longest;
@@ -634,69 +807,22 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     add_distinct(r.backends, u.backend);
   }
 
-  // The block size, of attention and of states.
-  r.block_size = s.block_size.value_or(default_block_size);
-  r.mamba_block_size = r.enable_prefix_caching ? s.mamba_block_size.value_or(r.block_size) : r.max_model_len;
-  if (!r.backends.empty()) {
-    if (!s.block_size) r.block_size = preferred_block_size_for_backends(r.backends, context).block_size;
-    const std::uint64_t before = r.block_size;
-    block_size_inputs in{context,     r.backends[0], 1,         r.cache_dtype, context.num_kv_heads,
-                         m.head_size, m.use_mla,     skip.any()};
-    for (const attention_backend b : r.backends) {
-      in.backend_alignment =
-          detail::lcm(in.backend_alignment, model_kernel_block_sizes(b, context).smallest()).value();
-    }
-    if (m.is_hybrid) {
-      std::uint64_t largest_state = 0;
-      for (const detail::used_class& u : used) {
-        const layer_class& layer = m.classes[u.index];
-        if (layer.role != layer_role::recurrent) continue;
-        const detail::spec_choice choice = detail::get_kv_cache_spec(layer, u, m, s, r, context);
-        if (choice.reason != refusal::none) return refuse(choice.reason);
-        if (choice.spec.state_bytes > largest_state) largest_state = choice.spec.state_bytes;
-      }
-      const aligned_block_size aligned = align_hybrid_block_size(r.block_size, largest_state, in);
-      r.block_size = aligned.block_size;
-      r.mamba_page_size_padded = aligned.mamba_page_size_padded;
-      if (r.mamba_align && largest_state != 0) r.mamba_block_size = r.block_size;
-    }
-    if (skip.any()) {
-      const heterogeneous_block_size aligned =
-          align_heterogeneous_kv_block_size(r.block_size, r.mamba_page_size_padded, in);
-      if (aligned.reason != refusal::none) return refuse(aligned.reason);
-      r.block_size = aligned.block_size;
-      r.skip_page_size_padded = aligned.skip_page_size_padded;
-      r.mamba_page_size_padded = aligned.mamba_page_size_padded;
-    }
-    if (r.block_size != before) {
-      for (const attention_backend b : r.backends) {
-        if (!model_kernel_block_sizes(b, context).supports(r.block_size)) {
-          return refuse(refusal::aligned_block_size_rejected);
-        }
-      }
-    }
-  }
-
   // Specs, groups, bytes of one block.
   layer_sets& sets = p.groups.specs;
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    const detail::used_class& u = used[i];
-    const detail::spec_choice choice = detail::get_kv_cache_spec(m.classes[u.index], u, m, s, r, context);
-    if (choice.reason != refusal::none) {
-      p.groups = {};
-      return refuse(choice.reason);
-    }
-    layer_set set = u.set;
-    set.spec = choice.spec;
-    set.origins = std::uint64_t{1} << i;
-    p.used_class_of[u.index][u.skipped ? 1 : 0] = static_cast<std::uint8_t>(i);
-    detail::add_layers(sets, set);
+  const refusal unsized = detail::add_specs(m, s, skip.any(), context, used, p);
+  if (unsized != refusal::none) {
+    p.groups = {};
+    return refuse(unsized);
   }
   if (const refusal reason = detail::resolve_layout(r.backends, sets, s.device, r.layout); reason != refusal::none) {
     p.groups = {};
     return refuse(reason);
   }
-  detail::form_groups(p.groups, r.layout, s.disable_hybrid_kv_cache_manager);
+  p.groups.size_quarters = s.rules().group_size_quarters();
+  bool chunked = false;
+  for (const layer_set& set : sets) chunked = chunked || set.spec.kind == spec_kind::chunked_local_attention;
+  const bool no_hybrid = s.disable_hybrid_kv_cache_manager || (chunked && !s.rules().chunks_are_grouped());
+  detail::form_groups(p.groups, r.layout, no_hybrid);
   if (p.groups.reason != refusal::none) {
     const refusal reason = p.groups.reason;
     p.groups = {};
@@ -719,10 +845,9 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
   detail::resolve_scheduling_blocks(s, p);
 
-  // Before 0.16 the need of all stages was compared with the memory of one; before 0.24 the null block was not
-  // reserved.
-  const bool whole_model_on_one_stage = s.version < version{0, 16, 0};
-  const bool reserves_null_block = s.version >= version{0, 24, 0};
+  const bool whole_model_on_one_stage = s.rules().checks_whole_model();
+  const bool reserves_null_block = s.rules().reserves_null_block();
+  p.check = s.rules().check();
   std::uint64_t whole_model_block = 0;
   for (const stage_plan& stage : p.stages) {
     whole_model_block = (checked_count(whole_model_block) + stage.bytes_per_block).value();
@@ -742,7 +867,7 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
 
   if (s.auto_fit_max_model_len && p.memory_is_known) {
-    for (const stage_plan& stage : p.stages) {
+    for (std::size_t stage = 0; stage < p.stages.size(); ++stage) {
       const std::uint64_t fitting = detail::estimate_max_model_len(p, stage, r.max_model_len);
       if (fitting < p.max_model_len) p.max_model_len = fitting;
     }
@@ -753,13 +878,14 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
 
   p.blocks_per_request = blocks_per_request(p.groups, p.limits).value();
   p.estimated_max_model_len = r.max_model_len;
-  for (stage_plan& stage : p.stages) {
-    stage.request_bytes = (checked_count(stage.admission_block_bytes) * p.blocks_per_request).value();
+  for (std::size_t i = 0; i < p.stages.size(); ++i) {
+    stage_plan& stage = p.stages[i];
+    stage.request_bytes = detail::checked_bytes(p, i, p.limits).value();
     stage.allocated_bytes = (checked_count(stage.bytes_per_block) * p.num_blocks).value();
     if (!p.memory_is_known) continue;
     stage.fits = stage.request_bytes <= stage.usable_bytes;
     if (stage.fits) continue;
-    stage.estimated_max_model_len = detail::estimate_max_model_len(p, stage, p.max_model_len);
+    stage.estimated_max_model_len = detail::estimate_max_model_len(p, i, p.max_model_len);
     if (stage.estimated_max_model_len < p.estimated_max_model_len) {
       p.estimated_max_model_len = stage.estimated_max_model_len;
     }
@@ -769,8 +895,8 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   }
   if (p.memory_is_known && p.blocks_per_request != 0) {
     p.max_concurrency = static_cast<double>(p.num_blocks) / static_cast<double>(p.blocks_per_request);
-    // get_kv_cache_capacity; before 0.24 the line counted whole blocks of one group's share.
-    if (s.version >= version{0, 24, 0}) {
+    // get_kv_cache_capacity; before it the line counted whole blocks of one group's share.
+    if (s.rules().counts_tokens_of_all_groups()) {
       const double tokens = p.max_concurrency * static_cast<double>(p.max_model_len);
       if (!(tokens < 1.8e19)) kv_cache_size_overflows_64_bits();
       p.tokens = static_cast<std::uint64_t>(tokens);
