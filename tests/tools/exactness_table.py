@@ -3,7 +3,8 @@
 
 usage: exactness_table.py KVBUDGET_VERIFY PATH... [--readme README.md]
 
-Each PATH is a file or folder of measured cases. Without --readme the table is printed; with it, the lines between the
+Each PATH is a file or folder of measured cases; one whose name ends in "-random" holds random configs, which get rows of
+their own. Without --readme the table is printed; with it, the lines between the
 two markers in that file are replaced.
 """
 
@@ -39,7 +40,8 @@ def rows(verify, paths):
         answer = subprocess.run([verify, str(path), "--format", "json"], capture_output=True, text=True)
         for run in json.loads(answer.stdout)["runs"]:
             case = cases[run["id"]]
-            key = (case["engine"], version_of(case))
+            kind = "random" if path.resolve().name.endswith("-random") else "published and made"
+            key = (case["engine"], version_of(case), kind)
             row = table.setdefault(key, {"models": set(), "configs": set(), "runs": 0, "exact": 0, "refused": 0})
             row["models"].add(json.dumps(case["config"].get("model_type")))
             row["configs"].add(json.dumps(case["config"], sort_keys=True))
@@ -55,10 +57,10 @@ def main():
     parser.add_argument("paths", nargs="+", type=pathlib.Path)
     parser.add_argument("--readme", type=pathlib.Path)
     options = parser.parse_args()
-    lines = ["| engine | version | model types | configs | runs | exact | refused by name |",
-             "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
-    for (engine, version), row in sorted(rows(options.verify, options.paths).items()):
-        lines.append(f"| {engine} | {version} | {len(row['models'])} | {len(row['configs'])} | {row['runs']} "
+    lines = ["| engine | version | configs are | model types | configs | runs | exact | refused by name |",
+             "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    for (engine, version, kind), row in sorted(rows(options.verify, options.paths).items()):
+        lines.append(f"| {engine} | {version} | {kind} | {len(row['models'])} | {len(row['configs'])} | {row['runs']} "
                      f"| {row['exact']} | {row['refused']} |")
     text = "\n".join(lines)
     if options.readme is None:
