@@ -571,11 +571,24 @@ class layer_reader {
   /// models/granitemoehybrid.py.
   void read_granite_hybrid() {
     set_hybrid();
-    const std::uint32_t intermediate = scaled("mamba_expand", "hidden_size", 2);
-    const layer_class state = recurrent(mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
-                                                     "mamba_d_state", "mamba_d_conv"));
-    check_state_width(intermediate, "mamba_n_heads", "mamba_d_head");
-    for (std::uint32_t i = 0; i < layers(); ++i) add(!types_ || is_linear(i) ? state : attention(), i);
+    layer_class state;
+    if (m_.model.is_hybrid) {  // a config of attention layers alone need not describe a state
+      const std::uint32_t intermediate = scaled("mamba_expand", "hidden_size", 2);
+      state_shape shape = mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_n_heads",
+                                       "mamba_d_state", "mamba_d_conv");
+      // mamba_d_head "auto", the class's default: what the heads make of the inner width.
+      const json* const given = f_.text().find("mamba_d_head");
+      const bool stated = given != nullptr && given->is_number();
+      const std::uint32_t head_dim = stated ? f_.required("mamba_d_head", 1) : intermediate / shape.num_heads;
+      if (std::uint64_t{shape.num_heads} * head_dim != intermediate)
+        refuse("mamba_n_heads x mamba_d_head is not the inner width of the state");
+      shape.head_elements = elements(head_dim, shape.state_size);
+      state = recurrent(shape);
+    }
+    for (std::uint32_t i = 0; i < layers(); ++i) {
+      const bool linear = m_.model.is_hybrid && (!types_ || is_linear(i));
+      add(linear ? state : attention(), i);
+    }
   }
 
   [[nodiscard]] static state_shape mamba1_state(std::uint32_t intermediate, std::uint32_t state_size,
