@@ -1039,7 +1039,8 @@ class layer_reader {
     layer.sinks = fields.flag("add_swa_attention_sink_bias");
     if (own) layer.sinks = own->boolean("attention_sink_bias").value_or(layer.sinks);
     for (std::uint32_t k = 0; k < n; ++k)
-      layer.non_causal = layer.non_causal || !causal.value_or(types && (*types)[k] == transformers::layer_kind::sliding);
+      layer.non_causal =
+          layer.non_causal || !causal.value_or(types && (*types)[k] == transformers::layer_kind::sliding);
     for (std::uint32_t k = 0; k < n; ++k) {
       layer.window = common_window_;
       if (slides(k)) {
