@@ -126,6 +126,10 @@ class layer_reader {
           break;
         }
       }
+      // What these classes make of its absence: one head, or nothing that vLLM takes.
+      const bool stated = f_.count("num_key_value_heads").has_value();
+      if (f_.class_model_type() == "gpt_bigcode" && !stated && f_.flag("multi_query", true)) m.num_kv_heads = 1;
+      if (f_.class_model_type() == "nemotron" && !stated) refuse("num_key_value_heads is not a whole number");
       m.head_size = f_.count_or("head_dim", 0);
       if (m.head_size == 0 || (flags_ & ignores_head_dim) != 0) {
         std::optional<std::uint64_t> hidden;
