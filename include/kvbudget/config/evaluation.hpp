@@ -25,7 +25,7 @@ struct workload {
 struct cache_types {
   std::optional<storage_type> k;
   std::optional<storage_type> v;
-  std::string said = {};  ///< the caller's word for both: an engine may have two options of one type (vLLM: fp8, fp8_e4m3)
+  std::string said = {};  ///< the caller's word for both: vLLM has two options of one type, fp8 and fp8_e4m3
 };
 
 /// Where a quantity of the model came from: a JSON pointer, "class default (…)" or a rule.

@@ -126,6 +126,10 @@ class layer_reader {
           break;
         }
       }
+      // What these classes make of its absence: one head, or nothing that vLLM takes.
+      const bool stated = f_.count("num_key_value_heads").has_value();
+      if (f_.class_model_type() == "gpt_bigcode" && !stated && f_.flag("multi_query", true)) m.num_kv_heads = 1;
+      if (f_.class_model_type() == "nemotron" && !stated) refuse("num_key_value_heads is not a whole number");
       m.head_size = f_.count_or("head_dim", 0);
       if (m.head_size == 0 || (flags_ & ignores_head_dim) != 0) {
         std::optional<std::uint64_t> hidden;
@@ -571,11 +575,24 @@ class layer_reader {
   /// models/granitemoehybrid.py.
   void read_granite_hybrid() {
     set_hybrid();
-    const std::uint32_t intermediate = scaled("mamba_expand", "hidden_size", 2);
-    const layer_class state = recurrent(mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
-                                                     "mamba_d_state", "mamba_d_conv"));
-    check_state_width(intermediate, "mamba_n_heads", "mamba_d_head");
-    for (std::uint32_t i = 0; i < layers(); ++i) add(!types_ || is_linear(i) ? state : attention(), i);
+    layer_class state;
+    if (m_.model.is_hybrid) {  // a config of attention layers alone need not describe a state
+      const std::uint32_t intermediate = scaled("mamba_expand", "hidden_size", 2);
+      state_shape shape = mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_n_heads",
+                                       "mamba_d_state", "mamba_d_conv");
+      // mamba_d_head "auto", the class's default: what the heads make of the inner width.
+      const json* const given = f_.text().find("mamba_d_head");
+      const bool stated = given != nullptr && given->is_number();
+      const std::uint32_t head_dim = stated ? f_.required("mamba_d_head", 1) : intermediate / shape.num_heads;
+      if (std::uint64_t{shape.num_heads} * head_dim != intermediate)
+        refuse("mamba_n_heads x mamba_d_head is not the inner width of the state");
+      shape.head_elements = elements(head_dim, shape.state_size);
+      state = recurrent(shape);
+    }
+    for (std::uint32_t i = 0; i < layers(); ++i) {
+      const bool linear = m_.model.is_hybrid && (!types_ || is_linear(i));
+      add(linear ? state : attention(), i);
+    }
   }
 
   [[nodiscard]] static state_shape mamba1_state(std::uint32_t intermediate, std::uint32_t state_size,
@@ -1026,7 +1043,8 @@ class layer_reader {
     layer.sinks = fields.flag("add_swa_attention_sink_bias");
     if (own) layer.sinks = own->boolean("attention_sink_bias").value_or(layer.sinks);
     for (std::uint32_t k = 0; k < n; ++k)
-      layer.non_causal = layer.non_causal || !causal.value_or(types && (*types)[k] == transformers::layer_kind::sliding);
+      layer.non_causal =
+          layer.non_causal || !causal.value_or(types && (*types)[k] == transformers::layer_kind::sliding);
     for (std::uint32_t k = 0; k < n; ++k) {
       layer.window = common_window_;
       if (slides(k)) {

@@ -248,7 +248,8 @@ namespace detail {
     case triton_attn: return !c.use_dcp && detail::validate_triton(s);
     case flex_attention: return !c.use_dcp && plain && !s.sinks;
     case turboquant:
-      return half && s.decoder && !s.non_causal && is_turboquant(t) && !s.sinks && !s.sliding_window && !c.mm_prefix && !c.use_dcp;
+      return half && s.decoder && !s.non_causal && is_turboquant(t) && !s.sinks && !s.sliding_window &&
+             !c.mm_prefix && !c.use_dcp;
     case triton_flash_attn: {
       // Both halves must take the layer; only the Triton half sees images (backends/composite.py).
       backend_context causal = c;
@@ -345,7 +346,8 @@ struct backend_choice {
   if (choice.reason != refusal::none) return choice;
   const bool native_fp8 = c.device.major > 8 || c.device.minor >= 9;
   const bool fp8 = is_fp8_per_tensor(s.cache_dtype) || s.cache_dtype == cache_dtype::fp8_per_token_head;
-  const bool triton = choice.backend == attention_backend::triton_attn || choice.backend == attention_backend::triton_mla;
+  const bool triton =
+      choice.backend == attention_backend::triton_attn || choice.backend == attention_backend::triton_mla;
   if (triton && fp8 && !native_fp8) choice.reason = refusal::fp8_needs_sm89;
   // The path of FlashMLA that merges partial results is the fp8 one, with fewer than 32 heads.
   if (choice.backend == attention_backend::flashmla_sparse && c.use_dcp &&

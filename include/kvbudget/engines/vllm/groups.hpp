@@ -261,7 +261,8 @@ constexpr void put_all_into_one_group(kv_cache_groups& groups, bool uniform_type
 }  // namespace detail
 
 /// _get_kv_cache_groups_uniform_page_size: layers of one kind are spread over groups of `size` layers, where size is
-/// that of the smallest kind, or of the largest where it is less than 1.5 times that (less in older releases). Group j of k takes layers
+/// that of the smallest kind, or of the largest where it is less than 1.5 times that (less in older releases).
+/// Group j of k takes layers
 /// j, j + k, j + 2k …, so that every pipeline stage has a share of every group.
 constexpr void get_kv_cache_groups_uniform_page_size(kv_cache_groups& groups) {
   fixed_vector<kv_cache_spec, max_layer_classes> merged;
@@ -282,7 +283,8 @@ constexpr void get_kv_cache_groups_uniform_page_size(kv_cache_groups& groups) {
     smallest = layers_of[b] < smallest ? layers_of[b] : smallest;
     largest = layers_of[b] > largest ? layers_of[b] : largest;
   }
-  const std::uint32_t size = std::uint64_t{4} * largest < std::uint64_t{groups.size_quarters} * smallest ? largest : smallest;
+  const bool alike = std::uint64_t{4} * largest < std::uint64_t{groups.size_quarters} * smallest;
+  const std::uint32_t size = alike ? largest : smallest;
   for (std::size_t b = 0; b < merged.size(); ++b) {
     group_family family;
     family.count = detail::div_ceil_u32(layers_of[b], size);

@@ -285,7 +285,8 @@ inline constexpr std::size_t max_pipeline_stages = 32;
 enum class refusal : std::uint8_t {
   none, attention_heads_not_divisible, kv_heads_not_divisible, fewer_kv_heads_than_ranks, state_not_divisible,
   groups_not_divisible, dcp_does_not_divide_tp, dcp_needs_replicated_kv_heads, dcp_exceeds_replicas,
-  dcp_splits_query_groups, dcp_with_sliding_window, no_pipeline_parallelism, more_stages_than_supported, too_many_kinds_of_layers,
+  dcp_splits_query_groups, dcp_with_sliding_window, no_pipeline_parallelism, more_stages_than_supported,
+  too_many_kinds_of_layers,
   layer_partition_mismatch, max_model_len_too_long, max_model_len_unknown, batched_tokens_below_sequences,
   batched_tokens_below_max_model_len, mamba_block_size_without_prefix_caching, kda_state_dtype,
   turboquant_without_layers, no_attention_backend,
