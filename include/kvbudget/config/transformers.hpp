@@ -115,21 +115,30 @@ namespace detail {
 
 namespace detail {
 
-/// The element type that the config states: of its text part, else of the whole.
-[[nodiscard]] inline std::optional<storage_type> stated_dtype(const config::document& d) {
+/// Element types of torch that a model can have.
+inline constexpr std::string_view torch_types[] = {"float64", "float32", "float16", "bfloat16"};
+
+/// The element type that the config states. Before 5.0 the language model has its own part's; since then the root's is
+/// the whole model's (modeling_utils.py, _get_dtype).
+[[nodiscard]] inline std::optional<storage_type> stated_dtype(const config::document& d,
+                                                              config::engine_version version) {
   const config::node root(d);
   std::vector<config::node> places;
   for (const std::string_view key : {"text_config", "decoder", "decoder_config"}) {
     const config::json* const member = root.find(key);
     if (member != nullptr && member->is_object()) places.push_back(root.child(key, *member));
   }
-  places.push_back(root);
+  const bool root_wins = !(version < config::engine_version{5, 0, 0});
+  places.insert(root_wins ? places.begin() : places.end(), root);
   for (const config::node& place : places) {
     for (const std::string_view key : {"dtype", "torch_dtype"}) {
       const config::json* const value = place.find(key);
       if (value == nullptr || value->is_object()) continue;
       const auto name = place.string(key);
-      if (const auto type = find_storage_type(*name)) return type;
+      if (const auto type = find_storage_type(*name)) {
+        if (is_one_of(name_of(*type), torch_types)) return type;
+        place.fail(key, *value, "not an element type that a model in torch can have", "bfloat16, float16, float32");
+      }
       if (*name != "auto") place.fail(key, *value, "unknown element type", "a torch dtype such as \"bfloat16\"");
     }
   }
@@ -172,7 +181,7 @@ auto with_policy(const settings& s, const Body& body) {
 
 /// The model as these settings cache it. Throws config_error when no element type is known.
 [[nodiscard]] inline cached_model read_model(const config::document& d, const settings& s) {
-  const auto dtype = s.dtype ? s.dtype : detail::stated_dtype(d);
+  const auto dtype = s.dtype ? s.dtype : detail::stated_dtype(d, s.version);
   if (!dtype) {
     (void)config::model_config(d, s.part);  // what is no config at all is refused as such
     throw config_error({d.file, "/dtype", ""}, "missing, and transformers has no default of its own",
@@ -182,7 +191,8 @@ auto with_policy(const settings& s, const Body& body) {
   options.version = s.version;
   options.k_type = options.v_type = options.model_type = *dtype;
   options.part = s.part;
-  options.cache_built_by_generate = s.cache_built_by_generate;
+  // A static cache is generate()'s, or made like it: both halves from the decoder's config.
+  options.cache_built_by_generate = s.cache_built_by_generate || s.cache == cache_kind::static_;
   cached_model m = read_model(d, options);
   m.dtype = name_of(*dtype);
   return m;

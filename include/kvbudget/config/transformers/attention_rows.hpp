@@ -82,12 +82,16 @@ class attention_rows {
 
   /// Query heads of the decoder, for naming the attention and for deriving a head size.
   [[nodiscard]] std::uint64_t num_attention_heads(std::size_t i = 0) const {
+    if (type_ == "moonshine") return encoder_heads();
     for (const std::string_view field : {"decoder_attention_heads", "num_decoder_attention_heads"}) {
+      if (!c_->reads(field)) continue;
       if (const auto heads = c_->count(field, 1)) return *heads;
     }
     if (type_ == "jetmoe") {  // every expert of a token has all K/V heads (configuration_jetmoe.py)
-      return (checked_count(c_->required_count("num_key_value_heads", 1)) * c_->count_or("num_experts_per_tok", 2, 1))
-          .value();
+      const auto own = c_->count("num_attention_heads", 1);
+      const checked_count computed = checked_count(c_->required_count("num_key_value_heads", 1)) *
+                                     c_->count_or("num_experts_per_tok", 2, 1);
+      return own ? *own : computed.value();
     }
     const auto heads = overrides_.count(i, "num_attention_heads");
     if (!heads) c_->fail_missing("num_attention_heads", "a whole number");
@@ -132,11 +136,9 @@ class attention_rows {
       const auto kv = attention ? attention->count("kv_n_heads", 1) : std::nullopt;
       return fixed_heads(kv.value_or(1), "attn_config/kv_n_heads");
     }
-    if (is_one_of(type_, every_head_types)) return fixed_heads(num_attention_heads(), "one per attention head");
     if (type_ == "zamba" || type_ == "zamba2") {
       // The shared block attends over hidden states and embeddings side by side: twice the width.
-      std::optional<std::uint64_t> width;
-      if (type_ == "zamba") width = c_->count("attention_head_dim");
+      const auto width = c_->count("attention_head_dim");
       return square(kv_heads(i), width.value_or(0) != 0 ? *width : 2 * hidden_size() / num_attention_heads());
     }
     if (slides && type_.starts_with("inkling")) {
@@ -152,7 +154,6 @@ class attention_rows {
       const auto global = c_->count("num_global_key_value_heads", 1);
       return square(global && shared_kv_projection ? *global : kv_heads(i), c_->count_or("global_head_dim", 512, 1));
     }
-    if (is_one_of(type_, derived_head_dim_types)) return square(kv_heads(i), derived_head_dim(i));
     return square(kv_heads(i), head_dim(i));
   }
 
@@ -170,7 +171,9 @@ class attention_rows {
       return std::nullopt;
     }
     if (type_ == "modernbert-decoder") {
-      if (const auto own = c_->count("sliding_window"); c_->in_file("sliding_window") && own) return own;
+      // Before 5.0 the class set it after the file's words (configuration_modernbert_decoder.py).
+      const bool file_wins = !(version_ < config::engine_version{5, 0, 0}) || is_dump();
+      if (const auto own = c_->count("sliding_window"); file_wins && c_->in_file("sliding_window") && own) return own;
       return c_->required_count("local_attention") / 2;
     }
     if (type_ == "mimo_v2_flash") {
@@ -235,11 +238,6 @@ class attention_rows {
   [[nodiscard]] bool is_mla() const noexcept { return mla_; }
 
  private:
-  /// K/V heads are the attention heads, whatever else the file says.
-  static constexpr std::string_view every_head_types[] = {"mpt", "bloom"};
-  /// head_dim is always derived.
-  static constexpr std::string_view derived_head_dim_types[] = {"cohere2", "cohere_compass_text", "recurrent_gemma",
-                                                                "unlimited_ocr_text", "bloom", "mpt"};
   /// The window is null unless use_sliding_window.
   static constexpr std::string_view optional_window_types[] = {
       "qwen2", "qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text", "qwen2_moe", "qwen3", "qwen3_moe"};
@@ -253,13 +251,15 @@ class attention_rows {
     const auto how = c_->field("use_bidirectional_attention");
     if (!how) return false;
     if (type_ == "gemma3_text") {
-      // Until 5.16 the halved window was written back. A dump of a live object (one that lists the base class's
-      // fields, as save_pretrained never does) already holds it.
-      const bool is_dump = c_->root().find("chunk_size_feed_forward") != nullptr;
-      return how->value() == true && !(is_dump && version_ < config::engine_version{5, 16, 0});
+      // Until 5.16 the halved window was written back.
+      return how->value() == true && !(is_dump() && version_ < config::engine_version{5, 16, 0});
     }
     return is_gemma4() && how->value() == "all";
   }
+
+  /// A dump of a live object, which lists the base class's fields as save_pretrained never does: it holds what the class
+  /// computed.
+  [[nodiscard]] bool is_dump() const { return c_->root().find("chunk_size_feed_forward") != nullptr; }
 
   static bool is_full(const config::node& entry) {
     if (entry.value() != "full" && entry.value() != "shared") entry.fail("unknown indexer type", "full or shared");
@@ -276,15 +276,24 @@ class attention_rows {
 
   [[nodiscard]] std::uint64_t head_dim(std::size_t i) const {
     if (type_ == "jetmoe") return c_->required_count("kv_channels", 1);
+    for (const std::string_view own : {"d_kv", "dim_head"}) {  // T5's and CPM-Ant's names
+      if (c_->fate(own)) return c_->required_count(own, 1);
+    }
+    if (!c_->reads("head_dim") || c_->fate("head_dim") == families::field_fate::overwritten) return derived_head_dim(i);
     if (const auto own = overrides_.count(i, "head_dim"); own && *own != 0) return *own;
     return derived_head_dim(i);
   }
 
+  /// Moonshine's encoder and decoder share one config, and each attention writes its head counts into it: the encoder's
+  /// stand there when the decoder is built (modeling_moonshine.py).
+  [[nodiscard]] std::uint64_t encoder_heads() const { return c_->required_count("encoder_num_attention_heads", 1); }
+
   [[nodiscard]] std::uint64_t kv_heads(std::size_t i) const {
     const std::uint64_t heads = num_attention_heads(i);
     // A decoder with head counts of its own has K and V per head; the attribute would be the encoder's.
-    const bool own_decoder = c_->count("decoder_attention_heads") || c_->count("num_decoder_attention_heads");
-    const auto kv = own_decoder ? c_->count("decoder_num_key_value_heads") : overrides_.count(i, "num_key_value_heads");
+    std::optional<std::uint64_t> kv;
+    if (type_ == "moonshine") kv = c_->count("encoder_num_key_value_heads");
+    else if (c_->reads("num_key_value_heads")) kv = overrides_.count(i, "num_key_value_heads");
     if (!kv) {
       c_->derived("num_key_value_heads", heads, "num_attention_heads");
       return heads;

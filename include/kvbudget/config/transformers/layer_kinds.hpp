@@ -493,6 +493,10 @@ inline void finish(const model_config& c, layer_kinds& k) {
   layer_kinds kinds(n, layer_kind::full);
   if (rule != nullptr) {
     rule->fill(c, kinds);
+    if (c.model_type() == "zamba2" && kinds.size() != n) {  // its list has the released model's length
+      c.fail("num_hidden_layers", "the class lists " + std::to_string(kinds.size()) + " layers",
+             "as many, or layers_block_type");
+    }
   } else if (c.model_type() == "qwen2_moe" || c.model_type() == "qwen3_moe") {
     if (detail::has_window(c)) detail::all(kinds, layer_kind::sliding);
   } else if (c.field("sliding_window")) {

@@ -39,6 +39,7 @@ struct cached_model {
   bool pairs_empty_cross_cache = false;  ///< forward() makes an encoder-decoder cache, encoder or not
   bool has_static_cache = true;
   std::vector<config::provenance> sources;
+  std::vector<std::string> notes;
 };
 
 namespace detail {
@@ -75,9 +76,11 @@ class model_reader {
                      "this model type's cache (hashed buckets) fits no layer kind of this library",
                      "a model type that `kvbudget models` lists");
     }
+    c_.refuse_properties();
     if (type == "rwkv" || type == "xlstm" || type == "xlnet") read_own_cache(type);
     else read_layers();
     result_.sources = c_.sources();
+    if (std::string note = c_.defaults_alone(); !note.empty()) result_.notes.push_back(std::move(note));
     return std::move(result_);
   }
 
@@ -96,7 +99,7 @@ class model_reader {
   [[nodiscard]] std::uint64_t read_layer_count() {
     std::string_view field = "num_hidden_layers";
     for (const std::string_view own : {"decoder_layers", "num_decoder_layers"}) {
-      if (c_.count(own)) field = own;
+      if (c_.reads(own) && c_.count(own)) field = own;
     }
     const std::string_view type = c_.model_type();
     if (type == "longcat_flash") field = "num_layers";
@@ -117,6 +120,7 @@ class model_reader {
     const std::uint64_t n = read_layer_count();
     layer_kinds kinds = read_layer_kinds(c_, n, o_.version);
     result_.num_layers = kinds.size();
+    check_attention(kinds);
     apply_loops(kinds);
     share_kv(kinds);
     const attention_rows rows(c_, kinds.size(), o_.version);
@@ -144,6 +148,18 @@ class model_reader {
     add_model_state(rows, kinds);
     add_cross_attention(rows, kinds);
     describe(rows, kinds);
+  }
+
+  /// Positions are counted by an attention layer: a model that has some, and none in this config, does not run
+  /// (cache_utils.py, Cache.get_seq_length).
+  void check_attention(const layer_kinds& kinds) const {
+    for (const std::string_view recurrent : {"mamba", "mamba2", "falcon_mamba"}) {
+      if (c_.model_type() == recurrent) return;
+    }
+    for (const layer_kind kind : kinds) {
+      if (kind != layer_kind::linear && kind != layer_kind::conv && kind != layer_kind::none) return;
+    }
+    if (!kinds.empty()) c_.fail("layer_types", "no layer with attention, which such a model needs", "at least one");
   }
 
   [[nodiscard]] bool indexers_on_every_layer() const {
@@ -222,6 +238,13 @@ class model_reader {
       return;
     }
     shares_kv_ = shared > 0;
+    for (std::size_t i = kinds.size() - shared; i < kinds.size(); ++i) {
+      const auto last_own = kinds.end() - static_cast<std::ptrdiff_t>(shared);
+      const bool all_shared = type != "gemma3n_text" && shared == kinds.size();  // the assistants' form
+      if (!all_shared && std::find(kinds.begin(), last_own, kinds[i]) == last_own) {
+        c_.fail("num_kv_shared_layers", "a layer shares K and V, and no earlier one of its type has any", "fewer layers");
+      }
+    }
     for (std::size_t i = kinds.size() - shared; i < kinds.size(); ++i) kinds[i] = layer_kind::none;
   }
 

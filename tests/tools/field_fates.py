@@ -1,0 +1,118 @@
+"""What becomes of a field of a config.json in the class that reads it: found by trying, and by reading its source.
+
+declared     a field of the class: the file's word holds
+computed     no field, but the class sets an attribute of that name first: the file's word still comes last, and wins
+overwritten  a field, but the class sets it whatever the file says
+refused      a property of the class: transformers does not load a file that has it
+read         neither, but the model (or the cache) asks the configuration for it
+for_text     of a composite: its root may state it for the language model
+and all others are ignored: the attribute is set, and nobody looks.
+"""
+
+import ast
+import dataclasses
+import functools
+import importlib
+import inspect
+import textwrap
+
+import transformers
+from transformers import cache_utils
+from transformers.models.auto import modeling_auto
+
+MAPPINGS = "CAUSAL_LM SEQ_TO_SEQ_CAUSAL_LM IMAGE_TEXT_TO_TEXT SPEECH_SEQ_2_SEQ MULTIMODAL_LM".split()
+# Rotary embeddings and other towers read fields of the same names, and shape neither K nor V.
+OTHER_CLASSES = ("RotaryEmbedding", "Vision", "Audio", "Image", "Encoder")
+ODD = 37
+
+
+def class_of_model(model_type):
+    for kind in MAPPINGS:
+        name = getattr(modeling_auto, f"MODEL_FOR_{kind}_MAPPING_NAMES").get(model_type)
+        if isinstance(name, str) and hasattr(transformers, name):
+            return getattr(transformers, name)
+    return None
+
+
+def modeling_module(model_type, config_class):
+    own = config_class.__module__.replace("configuration_", "modeling_")
+    try:
+        return importlib.import_module(own)
+    except ModuleNotFoundError:  # a configuration that another type's model takes
+        return inspect.getmodule(class_of_model(model_type))
+
+
+def asked_of(node, names):
+    """The attributes that some code asks a configuration of one of these names for."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and ast.unparse(n.value) in names:
+            yield n.attr
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("getattr", "hasattr"):
+            if ast.unparse(n.args[0]) in names and isinstance(n.args[1], ast.Constant):
+                yield n.args[1].value
+
+
+@functools.cache
+def read_by_model(module):
+    """Names that the modules of a modeling file read, without those of other towers."""
+    names = set()
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not any(part in node.name for part in OTHER_CLASSES):
+            names.update(asked_of(node, ("config", "self.config")))
+    return names
+
+
+@functools.cache
+def read_by_caches():
+    tree = ast.parse(inspect.getsource(cache_utils.get_layer_types_and_kwargs))
+    return set(asked_of(tree, ("config", "layer_config")))
+
+
+def assignments(config_class):
+    """(name, value) of what __post_init__ sets whatever the fields are: statements of its outermost level."""
+    for owner in config_class.__mro__:
+        if owner is transformers.PreTrainedConfig:
+            return
+        if "__post_init__" not in vars(owner):
+            continue
+        body = ast.parse(textwrap.dedent(inspect.getsource(owner.__post_init__))).body[0].body
+        for statement in body:
+            for target in getattr(statement, "targets", []):
+                if ast.unparse(target).startswith("self."):
+                    yield target.attr, ast.unparse(statement.value)
+
+
+def instance(config_class, **fields):
+    """An instance, or None where the class takes no such values: some cannot be made from their defaults either."""
+    try:
+        return config_class(**fields)
+    except Exception:  # noqa: BLE001 - any failure is an answer
+        return None
+
+
+def fate_of(name, model_type, config_class):
+    if name in config_class.attribute_map:  # another name of a field: it matters if either is asked for
+        asked = read_by_model(modeling_module(model_type, config_class))
+        return "read" if asked & {name, config_class.attribute_map[name]} else None
+    fields = {f.name for f in dataclasses.fields(config_class)}
+    attribute = inspect.getattr_static(config_class, name, None)
+    if name in fields:
+        sets = [value for target, value in assignments(config_class) if target == name]
+        ignores_file = bool(sets) and all(f"self.{name}" not in value and "kwargs" not in value for value in sets)
+        tried = instance(config_class, **{name: ODD}) if ignores_file else None
+        return "overwritten" if tried is not None and getattr(tried, name) != ODD else "declared"
+    made = instance(config_class)
+    if isinstance(attribute, property) and attribute.fset is None:
+        # Some classes take the name out of the file's words before it is set.
+        given = getattr(made, name, None)
+        return "refused" if made is not None and instance(config_class, **{name: given}) is None else "read"
+    read = name in read_by_model(modeling_module(model_type, config_class))
+    if not read:
+        return "read" if name in read_by_caches() else None
+    return "computed" if made is not None and name in vars(made) else "read"
+
+
+def fates(model_type, config_class, names):
+    """{name: fate} of the names that are not ignored."""
+    found = {name: fate_of(name, model_type, config_class) for name in names}
+    return {name: fate for name, fate in found.items() if fate}
