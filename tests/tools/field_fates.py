@@ -7,6 +7,8 @@ refused      a property of the class: transformers does not load a file that has
 read         neither, but the model (or the cache) asks the configuration for it
 for_text     of a composite: its root may state it for the language model
 and all others are ignored: the attribute is set, and nobody looks.
+
+A null is as if the field were absent, unless the class takes none; some classes take 0 for null as well.
 """
 
 import ast
@@ -53,12 +55,29 @@ def asked_of(node, names):
 
 
 @functools.cache
+def instance_of_defaults(config_class):
+    return instance(config_class)
+
+
+@functools.cache
 def read_by_model(module):
     """Names that the modules of a modeling file read, without those of other towers."""
     names = set()
     for node in ast.parse(inspect.getsource(module)).body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not any(part in node.name for part in OTHER_CLASSES):
             names.update(asked_of(node, ("config", "self.config")))
+    return names
+
+
+@functools.cache
+def replaced_when_false(module):
+    """Names for which the model has another value where the configuration's is null or 0: `config.x or ...`."""
+    names = set()
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.ClassDef) and not any(part in node.name for part in OTHER_CLASSES):
+            for n in ast.walk(node):
+                if isinstance(n, ast.BoolOp) and isinstance(n.op, ast.Or):
+                    names.update(asked_of(n.values[0], ("config", "self.config")))
     return names
 
 
@@ -92,6 +111,9 @@ def instance(config_class, **fields):
 
 def fate_of(name, model_type, config_class):
     if name in config_class.attribute_map:  # another name of a field: it matters if either is asked for
+        stored = inspect.getattr_static(config_class, config_class.attribute_map[name], None)
+        if isinstance(stored, property) and stored.fset is None:
+            return "refused"
         asked = read_by_model(modeling_module(model_type, config_class))
         return "read" if asked & {name, config_class.attribute_map[name]} else None
     fields = {f.name for f in dataclasses.fields(config_class)}
@@ -101,7 +123,7 @@ def fate_of(name, model_type, config_class):
         ignores_file = bool(sets) and all(f"self.{name}" not in value and "kwargs" not in value for value in sets)
         tried = instance(config_class, **{name: ODD}) if ignores_file else None
         return "overwritten" if tried is not None and getattr(tried, name) != ODD else "declared"
-    made = instance(config_class)
+    made = instance_of_defaults(config_class)
     if isinstance(attribute, property) and attribute.fset is None:
         # Some classes take the name out of the file's words before it is set.
         given = getattr(made, name, None)
@@ -112,7 +134,25 @@ def fate_of(name, model_type, config_class):
     return "computed" if made is not None and name in vars(made) else "read"
 
 
+def null_word(name, fate, model_type, config_class):
+    """What null means for a field: absent, refused, or zero_too where 0 means the same."""
+    made = instance_of_defaults(config_class)
+    if fate not in ("declared", "read") or made is None:
+        return "absent"
+    if name == "head_dim" and name in replaced_when_false(modeling_module(model_type, config_class)):
+        return "zero_too"
+    with_null = instance(config_class, **{name: None})
+    if with_null is None:
+        return "refused"
+    if name == "head_dim":  # what stays null is computed with
+        with_zero = instance(config_class, head_dim=0)
+        if with_zero is not None and with_zero.head_dim:
+            return "zero_too"
+        return "absent" if with_null.head_dim is not None else "refused"
+    return "absent"
+
+
 def fates(model_type, config_class, names):
-    """{name: fate} of the names that are not ignored."""
+    """{name: (fate, null word)} of the names that are not ignored."""
     found = {name: fate_of(name, model_type, config_class) for name in names}
-    return {name: fate for name, fate in found.items() if fate}
+    return {n: (fate, null_word(n, fate, model_type, config_class)) for n, fate in found.items() if fate}

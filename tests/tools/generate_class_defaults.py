@@ -99,6 +99,7 @@ def text_place(model_type, config_class):
 
 # The letters that stand for fates in the table.
 FATES = {"declared": "d", "computed": "c", "overwritten": "o", "refused": "x", "read": "r", "for_text": "f"}
+NULLS = {"absent": "", "refused": ", n", "zero_too": ", z"}
 
 
 def fixed_text_class(config_class, path):
@@ -227,7 +228,7 @@ def render():
         text_rows[name] = ("/".join(path), text_type, differing, merged, fixed_text_class(config_class, path))
         from_root[name] = taken_from_root(config_class, path, text_class)
     fates = {
-        name: dict.fromkeys(from_root[name][0], "for_text")
+        name: dict.fromkeys(from_root[name][0], ("for_text", "absent"))
         if name in from_root
         else field_fates.fates(name, config_class, [*FIELDS, *COMPUTED_FIELDS])
         for name, config_class in types.items()
@@ -263,7 +264,7 @@ def render():
     for some in sorted([*items.values(), *extra.values()], key=lambda x: (-len(x), x)):
         default_table.place(some)
     fields = {
-        name: [f"{{{names.index(f)}, {FATES[row[f]]}}}" for f in sorted(row, key=names.index)]
+        name: [f"{{{names.index(f)}, {FATES[row[f][0]]}{NULLS[row[f][1]]}}}" for f in sorted(row, key=names.index)]
         for name, row in fates.items()
     }
     for some in sorted(fields.values(), key=lambda x: (-len(x), x)):
@@ -319,6 +320,7 @@ inline constexpr const auto& class_defaults = class_defaults_detail::values;
 namespace class_fields_detail {{
 inline constexpr field_fate d = field_fate::declared, c = field_fate::computed, o = field_fate::overwritten,
                             x = field_fate::refused, r = field_fate::read, f = field_fate::for_text;
+inline constexpr null_word n = null_word::refused, z = null_word::zero_too;
 
 inline constexpr class_field values[] = {{
 {wrapped(fate_table.entries)}

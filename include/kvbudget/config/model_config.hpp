@@ -52,6 +52,9 @@ class model_config {
     else if (row_->text_field != nullptr) select_text_config();
   }
 
+  model_config(const model_config&) = delete;  // what was looked up refers to the object itself
+  model_config& operator=(const model_config&) = delete;
+
   /// As the file says it: "gemma3" for a wrapper.
   [[nodiscard]] const std::string& published_model_type() const noexcept { return published_model_type_; }
   /// Of the language model: "gemma3_text".
@@ -78,15 +81,22 @@ class model_config {
            (root_speaks_ ? " finds no field of it elsewhere" : " takes it from nowhere else") +
            ": the answer rests on the class defaults of " + std::string(row_->model_type) + " alone";
   }
-  /// A field that the class does not let a file state; transformers cannot load such a file.
-  void refuse_properties() const {
+  /// Null and 0 in the file are as if the field were absent.
+  [[nodiscard]] bool zero_is_null(std::string_view name) const {
+    const families::class_field* const field = field_in(*row_, name);
+    return field != nullptr && field->null == families::null_word::zero_too;
+  }
+  /// Throws config_error for fields that this class does not load: its properties, and nulls that it does not take.
+  void check_fields() const {
     for (std::size_t i = 0; i < row_->fields_size; ++i) {
       const families::class_field& field = families::class_fields[row_->fields_begin + i];
-      if (field.fate != families::field_fate::refused) continue;
+      const bool property = field.fate == families::field_fate::refused;
+      if (!property && field.null != families::null_word::refused) continue;
       const char* const name = families::field_names[field.field];
-      if (const json* const stated = text_.find(name)) {
-        text_.fail(name, *stated, "a property of this class, which a file cannot set", "no such field");
-      }
+      const found at = in_object(name);
+      if (at.in_file == nullptr) continue;
+      if (property) at.where->fail(name, *at.in_file, "a property of this class, which a file cannot set", "no such field");
+      if (at.in_file->is_null()) at.where->fail(name, *at.in_file, "this class takes no null here", "a value, or no such field");
     }
   }
 
@@ -299,13 +309,14 @@ class model_config {
 
   [[nodiscard]] found look_up_anew(std::string_view name) const {
     const std::string_view raw = raw_name(name);
-    for (const std::string_view spelled : {name, raw}) {
-      if (root_has(spelled)) {
-        if (const auto at = root_.value().find(spelled); at != root_.value().end()) return {&*at, nullptr, spelled, &root_};
-      }
-      const json& object = text_.value();
-      if (const auto at = object.find(spelled); at != object.end()) return {&*at, nullptr, spelled, &text_};
+    // The class sets its own fields first, and then what the file says under their other names.
+    if (const found at = in_object(name); at.in_file != nullptr && name != raw) return at;
+    const auto* const aliases = families::attribute_aliases + row_->aliases_begin;
+    for (std::size_t i = 0; i < row_->aliases_size; ++i) {
+      if (raw != families::field_names[aliases[i].field]) continue;
+      if (const found at = in_object(families::field_names[aliases[i].attribute]); at.in_file != nullptr) return at;
     }
+    if (const found at = in_object(raw); at.in_file != nullptr) return at;
     for (const std::string_view spelled : {raw, name}) {
       if (own_defaults_apply_) {
         const auto* const own = families::class_defaults + composite_->text_defaults_begin;
@@ -317,13 +328,26 @@ class model_config {
     return {};
   }
 
-  static std::optional<families::field_fate> fate_in(const families::model_type_row& row, std::string_view name) {
+  /// What the file says under exactly this name, for the language model.
+  [[nodiscard]] found in_object(std::string_view name) const {
+    for (const node* where : {&root_, &text_}) {
+      if (where == &root_ && !root_has(name)) continue;
+      if (const auto at = where->value().find(name); at != where->value().end()) return {&*at, nullptr, name, where};
+    }
+    return {};
+  }
+
+  static const families::class_field* field_in(const families::model_type_row& row, std::string_view name) {
     for (std::size_t i = 0; i < row.fields_size; ++i) {
       const families::class_field& field = families::class_fields[row.fields_begin + i];
       const char* const known_name = families::field_names[field.field];
-      if (name.starts_with(known_name[0]) && name == known_name) return field.fate;
+      if (name.starts_with(known_name[0]) && name == known_name) return &field;
     }
-    return std::nullopt;
+    return nullptr;
+  }
+  static std::optional<families::field_fate> fate_in(const families::model_type_row& row, std::string_view name) {
+    const families::class_field* const field = field_in(row, name);
+    return field == nullptr ? std::nullopt : std::optional(field->fate);
   }
 
   static const families::class_default* find_default(const families::class_default* from, std::size_t size,

@@ -38,9 +38,16 @@ enum class field_fate : std::uint8_t {
   read,         ///< the class does not know it, but its model or the cache asks for it
   for_text      ///< at the root of a composite without a sub-config: it goes to the language model
 };
+/// What an explicit null means for a field. The classes check their fields since 5.4.
+enum class null_word : std::uint8_t {
+  absent,   ///< as if the file did not state it
+  refused,  ///< the class, or the model that computes with it, takes none
+  zero_too  ///< as if absent, and 0 is the same
+};
 struct class_field {
   std::uint8_t field;
   field_fate fate;
+  null_word null = null_word::absent;
 };
 
 /// What is known of one model type. Ranges index `class_defaults`, `attribute_aliases` and

@@ -75,6 +75,9 @@ class attention_rows {
   attention_rows(const model_config& c, std::size_t n, config::engine_version version)
       : c_(&c), overrides_(c), type_(c.model_type()), version_(version), mla_(is_one_of(type_, mla_types)) {
     if (type_ == "mistral_large4_text") rope_ = detail::no_rope_flags(c, n);
+    if (c.count("hidden_size") == 0U) c.fail("hidden_size", "zero", "at least 1");
+    check_windows();
+    if (mla_) check_latent_widths();
   }
 
   /// Layers of one kind can differ from each other.
@@ -124,7 +127,12 @@ class attention_rows {
     const bool slides = kind == layer_kind::sliding || kind == layer_kind::hybrid_sliding;
     if (type_ == "falcon") {
       // The new architecture caches K and V repeated to all query heads (modeling_falcon.py).
-      const bool one = c_->boolean("multi_query").value_or(true) && !c_->boolean("new_decoder_architecture").value_or(false);
+      const bool multi = c_->boolean("multi_query").value_or(true);
+      const bool grouped = c_->boolean("new_decoder_architecture").value_or(false);
+      const bool one = multi && !grouped;
+      if (!multi && !grouped && c_->count_or("num_kv_heads", num_attention_heads()) != num_attention_heads()) {
+        c_->fail("num_kv_heads", "not the attention heads, and multi_query is off", "no such field, or as many");
+      }
       return fixed_heads(one ? 1 : num_attention_heads(), one ? "multi_query" : "repeated to all heads");
     }
     if (type_ == "gpt_bigcode") {
@@ -280,8 +288,28 @@ class attention_rows {
       if (c_->fate(own)) return c_->required_count(own, 1);
     }
     if (!c_->reads("head_dim") || c_->fate("head_dim") == families::field_fate::overwritten) return derived_head_dim(i);
-    if (const auto own = overrides_.count(i, "head_dim"); own && *own != 0) return *own;
-    return derived_head_dim(i);
+    const auto own = overrides_.count(i, "head_dim");
+    if (own && *own == 0 && !c_->zero_is_null("head_dim")) c_->fail("head_dim", "zero", "at least 1, or no such field");
+    return own && *own != 0 ? *own : derived_head_dim(i);
+  }
+
+  /// Layers have a window or a chunk; classes with differing layers check that.
+  void check_windows() const {
+    const auto bidirectional = c_->field("use_bidirectional_attention");
+    if (type_ == "gemma3_text" && bidirectional && bidirectional->value() == true && !c_->field("sliding_window")) {
+      c_->fail_missing("sliding_window", "a window, which bidirectional attention halves");
+    }
+    const bool differing = !overrides_.empty() || is_gemma4() || type_ == "dots3_note_text";
+    if (differing && c_->field("attention_chunk_size") && c_->field("sliding_window")) {
+      c_->fail("attention_chunk_size", "stated beside sliding_window", "one of the two");
+    }
+  }
+  /// Widths of 0 do not run where the class has others.
+  void check_latent_widths() const {
+    for (const std::string_view field : {"v_head_dim", "qk_rope_head_dim", "num_key_value_heads"}) {
+      const bool none_is_usual = field == "qk_rope_head_dim" && type_ == "glm5_next_text";
+      if (!none_is_usual && c_->count(field) == 0U) c_->fail(field, "zero", "at least 1");
+    }
   }
 
   /// Moonshine's encoder and decoder share one config, and each attention writes its head counts into it: the encoder's
@@ -305,14 +333,30 @@ class attention_rows {
     return *kv;
   }
 
+  /// Releases in which these types cached K and V of every head, after the up-projection: those before the second
+  /// column (modeling_X.py of 5.14.1 to 5.18.0).
+  [[nodiscard]] bool caches_every_head() const {
+    struct gate {
+      std::string_view model_type;
+      config::engine_version latent_since;
+    };
+    constexpr config::engine_version plain{5, 15, 0}, indexed{5, 18, 0};
+    constexpr gate gates[] = {
+        {"axk2", indexed},         {"deepseek_v2", plain}, {"deepseek_v3", plain},   {"deepseek_v32", indexed},
+        {"glm4_moe_lite", plain},  {"glm_moe_dsa", indexed}, {"hy_v4", indexed},     {"longcat_flash", plain},
+        {"minicpm3", plain},       {"mistral4", plain},    {"youtu", plain}};
+    for (const gate& g : gates) {
+      if (g.model_type == type_) return version_ < g.latent_since;
+    }
+    return false;
+  }
+
   [[nodiscard]] row_shape latent(std::size_t i, layer_kind kind) const {
-    // Until 5.15 these cached K and V of every head after the up-projection.
-    const bool expanded = version_ < config::engine_version{5, 15, 0} &&
-                          (type_ == "deepseek_v2" || type_ == "deepseek_v3" || type_ == "longcat_flash");
-    if (expanded) {
+    if (caches_every_head()) {
       const std::uint64_t heads = num_attention_heads();
+      const auto own = c_->count("v_head_dim");
       return {heads, c_->required_count("qk_nope_head_dim") + c_->required_count("qk_rope_head_dim"), heads,
-              c_->required_count("v_head_dim", 1), false};
+              own ? *own : derived_head_dim(), false};
     }
     if (type_ == "dots3_note_text" && kind == layer_kind::sliding && overrides_.empty()) {
       // Released files spell the sliding layers' own ranks with a prefix.
@@ -323,7 +367,7 @@ class attention_rows {
       return {1, rank, 1, c_->count("swa_qk_rope_head_dim").value_or(width - nope), true};
     }
     const auto rank = overrides_.count(i, "kv_lora_rank");
-    if (!rank || *rank == 0) c_->fail_missing("kv_lora_rank", "a whole number of at least 1");
+    if (!rank) c_->fail_missing("kv_lora_rank", "a whole number");
     std::uint64_t rope = overrides_.count(i, "qk_rope_head_dim").value_or(0);
     if (!rope_.empty() && !rope_[i]) rope = 0;
     return {1, *rank, 1, rope, true};

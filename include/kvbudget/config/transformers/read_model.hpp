@@ -76,7 +76,7 @@ class model_reader {
                      "this model type's cache (hashed buckets) fits no layer kind of this library",
                      "a model type that `kvbudget models` lists");
     }
-    c_.refuse_properties();
+    if (!is_before(5, 4)) c_.check_fields();  // since when the classes check them (configuration_utils.py)
     if (type == "rwkv" || type == "xlstm" || type == "xlnet") read_own_cache(type);
     else read_layers();
     result_.sources = c_.sources();
@@ -123,6 +123,7 @@ class model_reader {
     check_attention(kinds);
     apply_loops(kinds);
     share_kv(kinds);
+    check_lists(n);
     const attention_rows rows(c_, kinds.size(), o_.version);
     if (c_.model_type() == "mllama_text_model") cross_layers_ = listed_layers("cross_attention_layers");
     if (c_.model_type() == "qwen4_exp_text") embedding_layers_ = listed_layers("ple_layer_ids");
@@ -148,6 +149,14 @@ class model_reader {
     add_model_state(rows, kinds);
     add_cross_attention(rows, kinds);
     describe(rows, kinds);
+  }
+
+  /// Lists of MLP types have one entry a layer, although no cache depends on them.
+  void check_lists(std::uint64_t n) const {
+    const auto types = c_.array("mlp_layer_types");
+    if (!types || types->value().size() == n) return;
+    // Without layer_types the class does not compare, and the model runs out of entries only where there are too few.
+    if (types->value().size() < n || c_.in_file("layer_types")) types->fail("not as many as layers", "one entry a layer");
   }
 
   /// Positions are counted by an attention layer: a model that has some, and none in this config, does not run
@@ -401,12 +410,13 @@ class model_reader {
 
   [[nodiscard]] bool attends_to_encoder() const {
     const bool adds = c_.boolean("add_cross_attention").value_or(false);
+    const bool has_decoder = c_.reads("decoder_layers") && c_.count("decoder_layers");
     // A decoder made for an encoder always has cross attention; BERT and its like only when they are told so.
-    if (is_one_of(c_.published_model_type(), assembled_types)) return adds || c_.count("decoder_layers");
+    if (is_one_of(c_.published_model_type(), assembled_types)) return adds || has_decoder;
     if (c_.model_type() == "blip_text_model") return c_.boolean("is_decoder").value_or(true);
     if (c_.published_model_type() == "musicgen_melody") return false;  // modeling_musicgen_melody.py concatenates
     // A decoder that was made for an encoder has cross attention, used alone or not.
-    return adds || c_.count("decoder_layers") || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
+    return adds || has_decoder || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
            c_.boolean("is_encoder_decoder").value_or(false);
   }
 
@@ -440,7 +450,8 @@ class model_reader {
       const checked_count side = checked_count(size) / patch;
       result_.encoder_positions = (side * side + 1U).value();
     }
-    const bool may_slide = o_.cache_built_by_generate && c_.published_model_type().starts_with("t5gemma");
+    // Both halves are made from the decoder's config, but in T5Gemma's own forward().
+    const bool may_slide = o_.cache_built_by_generate || !c_.published_model_type().starts_with("t5gemma");
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const row_shape shape = rows.cross_at(i);
       const kv_row k = row(shape.k_heads, shape.k_width, o_.k_type);
