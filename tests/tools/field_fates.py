@@ -87,6 +87,14 @@ def read_by_caches():
     return set(asked_of(tree, ("config", "layer_config")))
 
 
+def layers_may_differ(model_type, config_class):
+    """Whether the model asks `per_layer_config` for each layer's own fields."""
+    try:
+        return "config.per_layer_config[layer_idx]" in inspect.getsource(modeling_module(model_type, config_class))
+    except TypeError:  # a composite without a model of its own
+        return False
+
+
 def assignments(config_class):
     """(name, value) of what __post_init__ sets whatever the fields are: statements of its outermost level."""
     for owner in config_class.__mro__:

@@ -81,6 +81,13 @@ class model_config {
            (root_speaks_ ? " finds no field of it elsewhere" : " takes it from nowhere else") +
            ": the answer rests on the class defaults of " + std::string(row_->model_type) + " alone";
   }
+  /// One of the fields that can shape a cache, in some class.
+  [[nodiscard]] static bool is_cache_field(std::string_view name) {
+    const auto* const end = std::end(families::field_names);
+    return std::find(std::begin(families::field_names), end, name) != end;
+  }
+  /// The model asks for the fields of each layer.
+  [[nodiscard]] bool layers_may_differ() const noexcept { return row_->layers_may_differ; }
   /// Null and 0 in the file are as if the field were absent.
   [[nodiscard]] bool zero_is_null(std::string_view name) const {
     const families::class_field* const field = field_in(*row_, name);

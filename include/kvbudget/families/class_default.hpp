@@ -68,6 +68,7 @@ struct model_type_row {
   bool root_is_text;               ///< without a sub-config, every field of the root goes to the language model
   std::uint16_t fields_begin;      ///< into `class_fields`
   std::uint8_t fields_size;
+  bool layers_may_differ;          ///< its model asks `per_layer_config` for the fields of each layer
 };
 
 }  // namespace kvbudget::families

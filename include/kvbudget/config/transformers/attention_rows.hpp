@@ -3,8 +3,6 @@
 // Source: transformers 5.24.0, models/X/configuration_X.py and the attention class in models/X/modeling_X.py.
 #pragma once
 
-#include <map>
-
 #include <kvbudget/config/transformers/layer_kinds.hpp>
 
 namespace kvbudget::transformers {
@@ -16,42 +14,6 @@ struct row_shape {
   std::uint64_t v_heads = 0;
   std::uint64_t v_width = 0;
   bool latent = false;
-};
-
-/// `per_layer_config`: fields that single layers override (integrations/heterogeneity/configuration_utils.py). Its keys
-/// are layer numbers, written as strings and often padded with zeros.
-class layer_overrides {
- public:
-  explicit layer_overrides(const model_config& c) : config_(&c) {
-    const auto table = c.object("per_layer_config");
-    if (!table) return;
-    for (const auto& [key, value] : table->value().items()) {
-      std::uint64_t layer = 0;
-      bool number = !key.empty() && key.size() <= 8;
-      for (const char digit : key) {
-        number = number && digit >= '0' && digit <= '9';
-        if (number) layer = layer * 10 + static_cast<std::uint64_t>(digit - '0');
-      }
-      const config::node place = table->child(key, value);
-      if (!number) place.fail("the key is not a layer number", "keys such as \"07\"");
-      if (!value.is_object()) place.fail("not an object", "an object of fields");
-      layers_.emplace(layer, place);
-    }
-  }
-
-  [[nodiscard]] bool empty() const noexcept { return layers_.empty(); }
-
-  /// The field in layer `i`: the override, else the model's.
-  [[nodiscard]] std::optional<std::uint64_t> count(std::size_t i, std::string_view field) const {
-    if (const auto at = layers_.find(i); at != layers_.end()) {
-      if (const auto own = at->second.count(field)) return own;
-    }
-    return config_->count(field);
-  }
-
- private:
-  const model_config* config_;
-  std::map<std::uint64_t, config::node> layers_;
 };
 
 /// Types whose K and V are one latent of kv_lora_rank and one row of qk_rope_head_dim.
@@ -73,7 +35,7 @@ class attention_rows {
  public:
   /// `n` decoder layers.
   attention_rows(const model_config& c, std::size_t n, config::engine_version version)
-      : c_(&c), overrides_(c), type_(c.model_type()), version_(version), mla_(is_one_of(type_, mla_types)) {
+      : c_(&c), overrides_(c, n), type_(c.model_type()), version_(version), mla_(is_one_of(type_, mla_types)) {
     if (type_ == "mistral_large4_text") rope_ = detail::no_rope_flags(c, n);
     if (c.count("hidden_size") == 0U) c.fail("hidden_size", "zero", "at least 1");
     check_windows();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,71 @@
 namespace kvbudget::transformers {
 
 using config::model_config;
+
+/// `per_layer_config`: fields that single layers override (integrations/heterogeneity/configuration_utils.py). Its keys
+/// are layer numbers, written as strings and often padded with zeros.
+class layer_overrides {
+ public:
+  /// `n` decoder layers.
+  layer_overrides(const model_config& c, std::size_t n) : config_(&c) {
+    const auto table = c.object("per_layer_config");
+    if (!table) return;
+    for (const auto& [key, value] : table->value().items()) {
+      std::uint64_t layer = 0;
+      bool number = !key.empty() && key.size() <= 8;
+      for (const char digit : key) {
+        number = number && digit >= '0' && digit <= '9';
+        if (number) layer = layer * 10 + static_cast<std::uint64_t>(digit - '0');
+      }
+      const config::node place = table->child(key, value);
+      if (!number) place.fail("the key is not a layer number", "keys such as \"07\"");
+      if (!value.is_object()) place.fail("not an object", "an object of fields");
+      if (layer >= n) place.fail("beyond the last layer", "layer numbers below num_hidden_layers");
+      layers_.emplace(layer, place);
+    }
+    for (const auto& [layer, place] : layers_) {
+      for (const auto& [field, value] : place.value().items()) check(place, field, n);
+    }
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return layers_.empty(); }
+
+  /// The field in layer `i`: the override, else the model's.
+  [[nodiscard]] std::optional<std::uint64_t> count(std::size_t i, std::string_view field) const {
+    if (const auto at = layers_.find(i); at != layers_.end() && at->second.value().contains(field)) {
+      return at->second.count(field);  // null too
+    }
+    return config_->count(field);
+  }
+
+ private:
+  /// A model that does not know of differing layers asks the whole config, which then has no answer. Fields that only
+  /// the caches ask for may differ in any model.
+  void check(const config::node& place, const std::string& field, std::size_t n) const {
+    if (field == "skip") place.fail("parts of a layer are left out, which this library does not follow", "whole layers");
+    if (!model_config::is_cache_field(field)) return;
+    // What says the same as the whole config is no difference.
+    if (const auto whole = config_->field(field); whole && whole->value() == place.value()[field]) return;
+    const auto fate = config_->fate(field);
+    const bool model_asks = fate && !(fate == families::field_fate::read && is_for_caches(field));
+    if (model_asks && !config_->layers_may_differ()) {
+      place.fail(field, place.value()[field], "this class reads one value for all layers", "the field of the whole config");
+    }
+    if (config_->in_file(field) || fate == families::field_fate::declared) return;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto at = layers_.find(i);
+      if (at != layers_.end() && at->second.value().contains(field)) continue;
+      place.fail(field, place.value()[field], "layer " + std::to_string(i) + " and the whole config do not state it",
+                 "the field in the whole config, or in every layer");
+    }
+  }
+  [[nodiscard]] static bool is_for_caches(std::string_view field) {
+    return field == "sliding_window" || field == "attention_chunk_size";
+  }
+
+  const model_config* config_;
+  std::map<std::uint64_t, config::node> layers_;
+};
 
 enum class layer_kind : std::uint8_t {
   full, sliding, chunked, indexed, linear, conv, hybrid, hybrid_sliding, reference_sliding, compressed_sparse,
@@ -499,10 +565,12 @@ inline void finish(const model_config& c, layer_kinds& k) {
     }
   } else if (c.model_type() == "qwen2_moe" || c.model_type() == "qwen3_moe") {
     if (detail::has_window(c)) detail::all(kinds, layer_kind::sliding);
-  } else if (c.field("sliding_window")) {
-    detail::all(kinds, layer_kind::sliding);
-  } else if (c.field("attention_chunk_size")) {
-    detail::all(kinds, layer_kind::chunked);
+  } else {  // cache_utils.py, get_layer_types_and_kwargs
+    const layer_overrides layers(c, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (layers.count(i, "sliding_window")) kinds[i] = layer_kind::sliding;
+      else if (layers.count(i, "attention_chunk_size")) kinds[i] = layer_kind::chunked;
+    }
   }
   detail::finish(c, kinds);
   return kinds;

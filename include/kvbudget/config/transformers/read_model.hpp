@@ -456,7 +456,10 @@ class model_reader {
       const row_shape shape = rows.cross_at(i);
       const kv_row k = row(shape.k_heads, shape.k_width, o_.k_type);
       const kv_row v = row(shape.v_heads, shape.v_width, o_.v_type);
-      const tokens kept = may_slide && kinds[i] == layer_kind::sliding ? window(rows, i) : tokens();
+      const tokens kept = !may_slide                           ? tokens()
+                          : kinds[i] == layer_kind::sliding ? window(rows, i)
+                          : kinds[i] == layer_kind::chunked ? tokens(rows.chunk(i).value_or(0))
+                                                            : tokens();
       result_.layers.add(static_cast<std::int64_t>(i), {"cross_attention", {cross_attention{k, v, kept}}});
     }
   }
