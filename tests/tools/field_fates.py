@@ -16,6 +16,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import re
 import textwrap
 
 import transformers
@@ -26,6 +27,8 @@ MAPPINGS = "CAUSAL_LM SEQ_TO_SEQ_CAUSAL_LM IMAGE_TEXT_TO_TEXT SPEECH_SEQ_2_SEQ M
 # Rotary embeddings and other towers read fields of the same names, and shape neither K nor V.
 OTHER_CLASSES = ("RotaryEmbedding", "Vision", "Audio", "Image", "Encoder")
 ODD = 37
+# What is null after all divides or multiplies something, which fails.
+COMPUTED_WITH = ("head_dim", "num_key_value_heads")
 
 
 def class_of_model(model_type):
@@ -95,6 +98,15 @@ def layers_may_differ(model_type, config_class):
         return False
 
 
+def caches_as_decoder(model_type, config_class):
+    """Whether the bare model keeps a cache only if `is_decoder` says that it is one."""
+    try:
+        source = inspect.getsource(modeling_module(model_type, config_class))
+    except TypeError:
+        return False
+    return bool(re.search(r"self\.config\.is_decoder:\n(?:.*\n){0,3}?\s+use_cache = (?:use_cache|False)", source))
+
+
 def assignments(config_class):
     """(name, value) of what __post_init__ sets whatever the fields are: statements of its outermost level."""
     for owner in config_class.__mro__:
@@ -145,18 +157,18 @@ def fate_of(name, model_type, config_class):
 def null_word(name, fate, model_type, config_class):
     """What null means for a field: absent, refused, or zero_too where 0 means the same."""
     made = instance_of_defaults(config_class)
-    if fate not in ("declared", "read") or made is None:
+    if fate not in ("declared", "overwritten", "read") or made is None:
         return "absent"
-    if name == "head_dim" and name in replaced_when_false(modeling_module(model_type, config_class)):
+    if name in COMPUTED_WITH and name in replaced_when_false(modeling_module(model_type, config_class)):
         return "zero_too"
     with_null = instance(config_class, **{name: None})
     if with_null is None:
         return "refused"
-    if name == "head_dim":  # what stays null is computed with
-        with_zero = instance(config_class, head_dim=0)
-        if with_zero is not None and with_zero.head_dim:
+    if name in COMPUTED_WITH:
+        with_zero = instance(config_class, **{name: 0})
+        if with_zero is not None and getattr(with_zero, name) and fate != "overwritten":
             return "zero_too"
-        return "absent" if with_null.head_dim is not None else "refused"
+        return "absent" if getattr(with_null, name) is not None else "refused"
     return "absent"
 
 

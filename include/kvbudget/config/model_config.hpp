@@ -29,12 +29,16 @@ inline const families::model_type_row* find_model_type(std::string_view model_ty
 
 /// Published model types whose configs are read by another type's class, because their own code only renames it.
 /// kimi_k2 and kimi_k25's text part: `architectures` is DeepseekV3ForCausalLM and the remote code subclasses
-/// DeepseekV3Config without a change.
+/// DeepseekV3Config without a change. The others are names that transformers 4.57.6 gives to, or writes for, classes
+/// that go by another one today (auto/configuration_auto.py, CONFIG_MAPPING_NAMES, and the classes' own model_type).
 struct renamed_model_type {
   std::string_view published;
   std::string_view model_type;
 };
-inline constexpr renamed_model_type renamed_model_types[] = {{"kimi_k2", "deepseek_v3"}};
+inline constexpr renamed_model_type renamed_model_types[] = {
+    {"kimi_k2", "deepseek_v3"},      {"code_llama", "llama"},         {"EvollaModel", "evolla"},
+    {"Glm4vMoe_text", "glm4v_moe_text"}, {"granitevision", "llava_next"}, {"lfm2-vl", "lfm2_vl"},
+    {"nougat", "vision-encoder-decoder"}};
 
 class model_config {
  public:
@@ -57,6 +61,18 @@ class model_config {
 
   /// As the file says it: "gemma3" for a wrapper.
   [[nodiscard]] const std::string& published_model_type() const noexcept { return published_model_type_; }
+  /// Of the class that reads the root: another word than the file's where a type was renamed.
+  [[nodiscard]] std::string_view root_model_type() const noexcept { return composite_->model_type; }
+  /// The bare model keeps a cache only where `is_decoder` is set.
+  [[nodiscard]] bool caches_as_decoder() const noexcept { return !is_composite() && row_->caches_as_decoder; }
+  /// The class that the file was saved from; empty when it names none.
+  [[nodiscard]] std::string architecture() const {
+    const auto names = root_.array("architectures");
+    if (!names || names->value().empty()) return {};
+    const node first = names->child(0);
+    if (!first.value().is_string()) first.fail("not a string", "the name of a class");
+    return first.value().get<std::string>();
+  }
   /// Of the language model: "gemma3_text".
   [[nodiscard]] std::string_view model_type() const noexcept { return row_->model_type; }
   [[nodiscard]] const node& text() const noexcept { return text_; }
@@ -92,6 +108,11 @@ class model_config {
   [[nodiscard]] bool zero_is_null(std::string_view name) const {
     const families::class_field* const field = field_in(*row_, name);
     return field != nullptr && field->null == families::null_word::zero_too;
+  }
+  /// Null cannot stand here, nor stay here.
+  [[nodiscard]] bool null_is_refused(std::string_view name) const {
+    const families::class_field* const field = field_in(*row_, name);
+    return field != nullptr && field->null == families::null_word::refused;
   }
   /// Throws config_error for fields that this class does not load: its properties, and nulls that it does not take.
   void check_fields() const {

@@ -69,6 +69,7 @@ struct model_type_row {
   std::uint16_t fields_begin;      ///< into `class_fields`
   std::uint8_t fields_size;
   bool layers_may_differ;          ///< its model asks `per_layer_config` for the fields of each layer
+  bool caches_as_decoder;          ///< its bare model keeps a cache only where `is_decoder` is set
 };
 
 }  // namespace kvbudget::families

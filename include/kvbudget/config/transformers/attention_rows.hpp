@@ -251,8 +251,16 @@ class attention_rows {
     }
     if (!c_->reads("head_dim") || c_->fate("head_dim") == families::field_fate::overwritten) return derived_head_dim(i);
     const auto own = overrides_.count(i, "head_dim");
+    if (!own) need("head_dim");
     if (own && *own == 0 && !c_->zero_is_null("head_dim")) c_->fail("head_dim", "zero", "at least 1, or no such field");
     return own && *own != 0 ? *own : derived_head_dim(i);
+  }
+
+  /// A field that the class has without a default, and computes with.
+  void need(std::string_view field) const {
+    const bool declared = c_->fate(field) == families::field_fate::declared;
+    if (version_ < config::engine_version{5, 4, 0} || !declared || !c_->null_is_refused(field)) return;
+    c_->fail_missing(field, "a whole number, for which the class has no default");
   }
 
   /// Layers have a window or a chunk; classes with differing layers check that.
@@ -284,6 +292,7 @@ class attention_rows {
     std::optional<std::uint64_t> kv;
     if (type_ == "moonshine") kv = c_->count("encoder_num_key_value_heads");
     else if (c_->reads("num_key_value_heads")) kv = overrides_.count(i, "num_key_value_heads");
+    if (!kv && type_ != "moonshine") need("num_key_value_heads");
     if (!kv) {
       c_->derived("num_key_value_heads", heads, "num_attention_heads");
       return heads;

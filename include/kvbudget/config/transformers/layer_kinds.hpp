@@ -26,6 +26,7 @@ class layer_overrides {
   layer_overrides(const model_config& c, std::size_t n) : config_(&c) {
     const auto table = c.object("per_layer_config");
     if (!table) return;
+    const std::uint64_t counted = c.count_or("num_hidden_layers", n);  // the encoder's of a model with two halves
     for (const auto& [key, value] : table->value().items()) {
       std::uint64_t layer = 0;
       bool number = !key.empty() && key.size() <= 8;
@@ -36,11 +37,11 @@ class layer_overrides {
       const config::node place = table->child(key, value);
       if (!number) place.fail("the key is not a layer number", "keys such as \"07\"");
       if (!value.is_object()) place.fail("not an object", "an object of fields");
-      if (layer >= n) place.fail("beyond the last layer", "layer numbers below num_hidden_layers");
+      if (layer >= counted) place.fail("beyond the last layer", "layer numbers below num_hidden_layers");
       layers_.emplace(layer, place);
     }
     for (const auto& [layer, place] : layers_) {
-      for (const auto& [field, value] : place.value().items()) check(place, field, n);
+      for (const auto& [field, value] : place.value().items()) check(place, field, counted);
     }
   }
 
@@ -57,7 +58,7 @@ class layer_overrides {
  private:
   /// A model that does not know of differing layers asks the whole config, which then has no answer. Fields that only
   /// the caches ask for may differ in any model.
-  void check(const config::node& place, const std::string& field, std::size_t n) const {
+  void check(const config::node& place, const std::string& field, std::uint64_t n) const {
     if (field == "skip") place.fail("parts of a layer are left out, which this library does not follow", "whole layers");
     if (!model_config::is_cache_field(field)) return;
     // What says the same as the whole config is no difference.
@@ -68,7 +69,7 @@ class layer_overrides {
       place.fail(field, place.value()[field], "this class reads one value for all layers", "the field of the whole config");
     }
     if (config_->in_file(field) || fate == families::field_fate::declared) return;
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::uint64_t i = 0; i < n; ++i) {
       const auto at = layers_.find(i);
       if (at != layers_.end() && at->second.value().contains(field)) continue;
       place.fail(field, place.value()[field], "layer " + std::to_string(i) + " and the whole config do not state it",
