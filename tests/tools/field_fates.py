@@ -98,6 +98,28 @@ def layers_may_differ(model_type, config_class):
         return False
 
 
+def heads_divide(model_type, config_class):
+    """Whether hidden_size has to be a multiple of the heads: the class refuses others, or its attention does."""
+    made = instance_of_defaults(config_class)
+    known = vars(made) if made is not None else {}
+    names = [config_class.attribute_map.get(n, n) for n in ("hidden_size", "num_attention_heads")]
+    hidden, usual_heads = (known.get(n) for n in names)
+    if not isinstance(hidden, int) or not isinstance(usual_heads, int):
+        return True
+    heads = next(n for n in (7, 11, 13, 17) if hidden % n)
+    fields = {"num_attention_heads": heads}
+    if "num_key_value_heads" in {f.name for f in dataclasses.fields(config_class)}:
+        fields["num_key_value_heads"] = heads
+    if instance(config_class, **fields) is None:
+        return True
+    for node in ast.walk(ast.parse(inspect.getsource(modeling_module(model_type, config_class)))):
+        if isinstance(node, ast.If) and any(isinstance(n, ast.Raise) for n in node.body):
+            test = ast.unparse(node.test)
+            if "head" in test and (" % " in test or " * " in test):
+                return True
+    return False
+
+
 def caches_as_decoder(model_type, config_class):
     """Whether the bare model keeps a cache only if `is_decoder` says that it is one."""
     try:
@@ -157,7 +179,7 @@ def fate_of(name, model_type, config_class):
 def null_word(name, fate, model_type, config_class):
     """What null means for a field: absent, refused, or zero_too where 0 means the same."""
     made = instance_of_defaults(config_class)
-    if fate not in ("declared", "overwritten", "read") or made is None:
+    if fate not in ("declared", "overwritten", "computed", "read") or made is None:
         return "absent"
     if name in COMPUTED_WITH and name in replaced_when_false(modeling_module(model_type, config_class)):
         return "zero_too"

@@ -281,7 +281,8 @@ def render():
             f" {str(fixed).lower()}, {quoted(other)}, {str(everything).lower()},"
             f" {fate_table.place(fields[name])}, {len(fields[name])},"
             f" {str(field_fates.layers_may_differ(name, types[name])).lower()},"
-            f" {str(field_fates.caches_as_decoder(name, types[name])).lower()}}}"
+            f" {str(field_fates.caches_as_decoder(name, types[name])).lower()},"
+            f" {str(bool(field) or field_fates.heads_divide(name, types[name])).lower()}}}"
         )
     # The kinds are spelled once: a thousand repetitions of the enumerators would double the file.
     short = {"integer": "i", "boolean": "b", "null_value": "n", "json_text": "t"}

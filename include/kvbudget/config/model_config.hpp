@@ -65,6 +65,8 @@ class model_config {
   [[nodiscard]] std::string_view root_model_type() const noexcept { return composite_->model_type; }
   /// The bare model keeps a cache only where `is_decoder` is set.
   [[nodiscard]] bool caches_as_decoder() const noexcept { return !is_composite() && row_->caches_as_decoder; }
+  /// hidden_size has to be a multiple of the heads.
+  [[nodiscard]] bool heads_divide() const noexcept { return row_->heads_divide; }
   /// The class that the file was saved from; empty when it names none.
   [[nodiscard]] std::string architecture() const {
     const auto names = root_.array("architectures");

@@ -170,6 +170,7 @@ namespace detail {
 [[nodiscard]] inline std::optional<storage_type> stated_dtype(const config::document& d,
                                                               config::engine_version version) {
   const config::node root(d);
+  if (!d.root.is_object()) root.fail("not a config", "a JSON object");
   std::vector<config::node> places;
   for (const std::string_view key : {"text_config", "decoder", "decoder_config"}) {
     const config::json* const member = root.find(key);

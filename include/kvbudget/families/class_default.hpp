@@ -70,6 +70,7 @@ struct model_type_row {
   std::uint8_t fields_size;
   bool layers_may_differ;          ///< its model asks `per_layer_config` for the fields of each layer
   bool caches_as_decoder;          ///< its bare model keeps a cache only where `is_decoder` is set
+  bool heads_divide;               ///< hidden_size has to be a multiple of the heads; where not, head_dim is rounded down
 };
 
 }  // namespace kvbudget::families

@@ -75,10 +75,11 @@ class attention_rows {
   [[nodiscard]] std::uint64_t derived_head_dim(std::size_t i = 0) const {
     const std::uint64_t hidden = hidden_size();
     const std::uint64_t heads = num_attention_heads(i);
-    if (hidden % heads != 0 && type_ != "glm4_moe") {  // whose defaults, 4096 and 96, run with heads of 42
+    if (hidden % heads != 0 && c_->heads_divide()) {
       c_->fail("num_attention_heads", "does not divide hidden_size " + std::to_string(hidden),
                "a divisor of hidden_size, or a head_dim of its own");
     }
+    if (hidden < heads) c_->fail("num_attention_heads", "more than hidden_size " + std::to_string(hidden), "fewer");
     c_->derived("head_dim", hidden / heads, "hidden_size / num_attention_heads");
     return hidden / heads;
   }
@@ -252,6 +253,9 @@ class attention_rows {
     if (!c_->reads("head_dim") || c_->fate("head_dim") == families::field_fate::overwritten) return derived_head_dim(i);
     const auto own = overrides_.count(i, "head_dim");
     if (!own) need("head_dim");
+    if (own && (type_ == "helium" || type_ == "bitnet") && *own * num_attention_heads(i) != hidden_size()) {
+      c_->fail("head_dim", "heads of this width do not make up hidden_size", "hidden_size / num_attention_heads");
+    }
     if (own && *own == 0 && !c_->zero_is_null("head_dim")) c_->fail("head_dim", "zero", "at least 1, or no such field");
     return own && *own != 0 ? *own : derived_head_dim(i);
   }
@@ -278,7 +282,7 @@ class attention_rows {
   void check_latent_widths() const {
     for (const std::string_view field : {"v_head_dim", "qk_rope_head_dim", "num_key_value_heads"}) {
       const bool none_is_usual = field == "qk_rope_head_dim" && type_ == "glm5_next_text";
-      if (!none_is_usual && c_->count(field) == 0U) c_->fail(field, "zero", "at least 1");
+      if (!none_is_usual && c_->fate(field) != families::field_fate::overwritten && c_->count(field) == 0U) c_->fail(field, "zero", "at least 1");
     }
   }
 
@@ -297,6 +301,8 @@ class attention_rows {
       c_->derived("num_key_value_heads", heads, "num_attention_heads");
       return heads;
     }
+    if (type_ == "jetmoe") return *kv;  // as many for each expert, whatever the heads
+    if (type_ == "diffllama" && *kv % 2 != 0) c_->fail("num_key_value_heads", "odd, and V is split in two", "an even number");
     if (*kv == 0 || heads % *kv != 0) {
       c_->fail("num_key_value_heads", "does not divide num_attention_heads " + std::to_string(heads),
                "a divisor of num_attention_heads");

@@ -68,7 +68,7 @@ class layer_overrides {
     if (model_asks && !config_->layers_may_differ()) {
       place.fail(field, place.value()[field], "this class reads one value for all layers", "the field of the whole config");
     }
-    if (config_->in_file(field) || fate == families::field_fate::declared) return;
+    if (config_->in_file(field) || config_->field(field) || fate == families::field_fate::declared) return;
     for (std::uint64_t i = 0; i < n; ++i) {
       const auto at = layers_.find(i);
       if (at != layers_.end() && at->second.value().contains(field)) continue;
@@ -529,6 +529,19 @@ inline void finish(const model_config& c, layer_kinds& k) {
   if (ends_full && !k.empty()) k.back() = F;
 }
 
+/// Whether layers of a kind run in a model type: those of some ask the cache for index keys or convolutions, or have no
+/// mask for the kind (modeling_X.py).
+[[nodiscard]] inline bool may_have(std::string_view type, layer_kind kind) {
+  const bool indexed = kind == layer_kind::indexed;
+  for (const std::string_view t : {"axk2", "deepseek_v32", "glm_moe_dsa", "hy_v4", "hy_v4_vl_text"}) {
+    if (t == type) return indexed;
+  }
+  if (type == "bailing_hybrid") return kind == F || kind == L;
+  if (type == "glm5_next_text") return indexed || kind == L;
+  if (type.starts_with("inkling")) return kind == layer_kind::hybrid || kind == layer_kind::hybrid_sliding;
+  return true;
+}
+
 [[nodiscard]] constexpr const pattern_rule* pattern_of(std::string_view model_type) noexcept {
   for (const pattern_rule& rule : pattern_rules) {
     if (rule.model_type == model_type) return &rule;
@@ -554,6 +567,10 @@ inline void finish(const model_config& c, layer_kinds& k) {
                "one entry a layer");
       }
       detail::finish(c, *kinds);
+      for (std::size_t i = 0; i < kinds->size(); ++i) {
+        if (detail::may_have(c.model_type(), (*kinds)[i])) continue;
+        c.array("layer_types")->child(i).fail("not a kind of layer that this model type runs", "the class's own kinds");
+      }
       return std::move(*kinds);
     }
   }
