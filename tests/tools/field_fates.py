@@ -105,7 +105,7 @@ def heads_divide(model_type, config_class):
     names = [config_class.attribute_map.get(n, n) for n in ("hidden_size", "num_attention_heads")]
     hidden, usual_heads = (known.get(n) for n in names)
     if not isinstance(hidden, int) or not isinstance(usual_heads, int):
-        return True
+        return False
     heads = next(n for n in (7, 11, 13, 17) if hidden % n)
     fields = {"num_attention_heads": heads}
     if "num_key_value_heads" in {f.name for f in dataclasses.fields(config_class)}:
@@ -115,7 +115,8 @@ def heads_divide(model_type, config_class):
     for node in ast.walk(ast.parse(inspect.getsource(modeling_module(model_type, config_class)))):
         if isinstance(node, ast.If) and any(isinstance(n, ast.Raise) for n in node.body):
             test = ast.unparse(node.test)
-            if "head" in test and (" % " in test or " * " in test):
+            width = any(word in test for word in ("hidden", "embed", "d_model"))
+            if width and "head" in test and (" % " in test or " * " in test):
                 return True
     return False
 

@@ -39,6 +39,7 @@ class attention_rows {
     if (type_ == "mistral_large4_text") rope_ = detail::no_rope_flags(c, n);
     if (c.count("hidden_size") == 0U) c.fail("hidden_size", "zero", "at least 1");
     check_windows();
+    if (c.heads_divide() && !(version < config::engine_version{5, 4, 0})) check_heads();
     if (mla_) check_latent_widths();
   }
 
@@ -75,11 +76,10 @@ class attention_rows {
   [[nodiscard]] std::uint64_t derived_head_dim(std::size_t i = 0) const {
     const std::uint64_t hidden = hidden_size();
     const std::uint64_t heads = num_attention_heads(i);
-    if (hidden % heads != 0 && c_->heads_divide()) {
-      c_->fail("num_attention_heads", "does not divide hidden_size " + std::to_string(hidden),
-               "a divisor of hidden_size, or a head_dim of its own");
+    // Rounded down, a head of odd width has no rotary embedding.
+    if (hidden % heads != 0 && (c_->heads_divide() || !c_->reads("head_dim") || hidden / heads % 2 != 0)) {
+      fail_heads(hidden);
     }
-    if (hidden < heads) c_->fail("num_attention_heads", "more than hidden_size " + std::to_string(hidden), "fewer");
     c_->derived("head_dim", hidden / heads, "hidden_size / num_attention_heads");
     return hidden / heads;
   }
@@ -267,6 +267,16 @@ class attention_rows {
     c_->fail_missing(field, "a whole number, for which the class has no default");
   }
 
+  /// Checked whatever head_dim says (validate_architecture, or the attention's own constructor).
+  void check_heads() const {
+    const std::uint64_t hidden = hidden_size();
+    if (type_ != "moonshine" && hidden % num_attention_heads() != 0) fail_heads(hidden);
+  }
+  [[noreturn]] void fail_heads(std::uint64_t hidden) const {
+    c_->fail("num_attention_heads", "does not divide hidden_size " + std::to_string(hidden),
+             "a divisor of hidden_size, or a head_dim of its own");
+  }
+
   /// Layers have a window or a chunk; classes with differing layers check that.
   void check_windows() const {
     const auto bidirectional = c_->field("use_bidirectional_attention");
@@ -281,7 +291,7 @@ class attention_rows {
   /// Widths of 0 do not run where the class has others.
   void check_latent_widths() const {
     for (const std::string_view field : {"v_head_dim", "qk_rope_head_dim", "num_key_value_heads"}) {
-      const bool none_is_usual = field == "qk_rope_head_dim" && type_ == "glm5_next_text";
+      const bool none_is_usual = field == "qk_rope_head_dim" && (type_ == "glm5_next_text" || type_ == "kimi_linear");
       if (!none_is_usual && c_->fate(field) != families::field_fate::overwritten && c_->count(field) == 0U) c_->fail(field, "zero", "at least 1");
     }
   }

@@ -65,7 +65,10 @@ class layer_overrides {
     if (const auto whole = config_->field(field); whole && whole->value() == place.value()[field]) return;
     const auto fate = config_->fate(field);
     const bool model_asks = fate && !(fate == families::field_fate::read && is_for_caches(field));
-    if (model_asks && !config_->layers_may_differ()) {
+    // Gemma 4 asks each layer, but the whole config for the window of its masks.
+    const bool for_masks = field == "sliding_window" && !config_->model_type().starts_with("dots3") &&
+                           !config_->model_type().starts_with("step3");
+    if (model_asks && (for_masks || !config_->layers_may_differ())) {
       place.fail(field, place.value()[field], "this class reads one value for all layers", "the field of the whole config");
     }
     if (config_->in_file(field) || config_->field(field) || fate == families::field_fate::declared) return;
@@ -536,7 +539,7 @@ inline void finish(const model_config& c, layer_kinds& k) {
   for (const std::string_view t : {"axk2", "deepseek_v32", "glm_moe_dsa", "hy_v4", "hy_v4_vl_text"}) {
     if (t == type) return indexed;
   }
-  if (type == "bailing_hybrid") return kind == F || kind == L;
+  if (type == "bailing_hybrid" || type == "kimi_linear") return kind == F || kind == L;
   if (type == "glm5_next_text") return indexed || kind == L;
   if (type.starts_with("inkling")) return kind == layer_kind::hybrid || kind == layer_kind::hybrid_sliding;
   return true;

@@ -85,7 +85,6 @@ class model_reader {
     result_.sources = c_.sources();
     if (const std::string encoder = bare_encoder(); !encoder.empty()) {
       result_.layers = {};
-      result_.num_layers = 0;
       result_.has_static_cache = false;
       result_.has_cross_attention = result_.pairs_empty_cross_cache = false;
       result_.notes.push_back(encoder + " is an encoder here, and keeps no cache");
