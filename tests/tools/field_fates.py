@@ -106,11 +106,15 @@ def heads_divide(model_type, config_class):
     hidden, usual_heads = (known.get(n) for n in names)
     if not isinstance(hidden, int) or not isinstance(usual_heads, int):
         return False
-    heads = next(n for n in (7, 11, 13, 17) if hidden % n)
-    fields = {"num_attention_heads": heads}
-    if "num_key_value_heads" in {f.name for f in dataclasses.fields(config_class)}:
-        fields["num_key_value_heads"] = heads
-    if instance(config_class, **fields) is None:
+
+    def takes(heads):
+        fields = {"num_attention_heads": heads}
+        if "num_key_value_heads" in {f.name for f in dataclasses.fields(config_class)}:
+            fields["num_key_value_heads"] = heads
+        return instance(config_class, **fields) is not None
+
+    dividing = next(n for n in (2, 4, 8, 1) if hidden % n == 0 and n != usual_heads)
+    if takes(dividing) and not takes(next(n for n in (7, 11, 13, 17) if hidden % n)):
         return True
     for node in ast.walk(ast.parse(inspect.getsource(modeling_module(model_type, config_class)))):
         if isinstance(node, ast.If) and any(isinstance(n, ast.Raise) for n in node.body):

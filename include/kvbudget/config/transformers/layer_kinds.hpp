@@ -414,6 +414,7 @@ inline constexpr pattern_rule pattern_rules[] = {
        all(k, layer_kind::conv);
        mark_listed(k, *list, F);
      }},
+    {"lfm2_moe", [](const model_config& c, layer_kinds&) { c.fail_missing("layer_types", "one entry a layer"); }},
     {"lfm3",
      [](const model_config&, layer_kinds& k) {
        for (std::size_t i = 0; i < k.size(); ++i) k[i] = i % 4 == 2 ? F : i % 4 == 0 && i > 0 ? S : layer_kind::conv;
@@ -540,6 +541,7 @@ inline void finish(const model_config& c, layer_kinds& k) {
     if (t == type) return indexed;
   }
   if (type == "bailing_hybrid" || type == "kimi_linear") return kind == F || kind == L;
+  if (type == "lfm2" || type == "lfm2_moe") return kind == F || kind == layer_kind::conv;
   if (type == "glm5_next_text") return indexed || kind == L;
   if (type.starts_with("inkling")) return kind == layer_kind::hybrid || kind == layer_kind::hybrid_sliding;
   return true;
