@@ -175,7 +175,7 @@ TEST_CASE("configs that transformers does not run") {
       {R"({"model_type": "prophetnet", "num_encoder_layers": 2, "num_decoder_layers": 4})", "/num_decoder_layers"},
       {R"({"model_type": "llama", "num_hidden_layers": 2, "per_layer_config": {"0": {"num_key_value_heads": 1}}})",
        "/per_layer_config/0/num_key_value_heads"},
-      {R"({"model_type": "llama", "per_layer_config": {"0": {"sliding_window": 4}}})", "/per_layer_config/0/sliding_window"},
+      {R"({"model_type": "llama", "per_layer_config": {"0": {"sliding_window": 4}}})", "/per_layer_config"},
       {R"({"model_type": "falcon", "head_dim": 64})", "/head_dim"},
       {R"({"model_type": "deepseek_v3", "v_head_dim": 0})", "/v_head_dim"},
       {R"({"model_type": "deepseek_v3", "qk_rope_head_dim": 0})", "/qk_rope_head_dim"},

@@ -38,8 +38,13 @@ namespace detail {
 /// 0, or the last axis, which Quanto calls -1 and HQQ 1.
 [[nodiscard]] inline std::uint32_t axis(const config::settings_reader& in, std::string_view name, bool quanto) {
   const config::json* const value = in.find(name);
-  if (value == nullptr || *value == 0) return 0;
-  if (*value == (quanto ? -1 : 1)) return 1;
+  if (value == nullptr) return 0;
+  // A number above the signed ones would compare equal to -1.
+  if (value->is_number_integer() && (!value->is_number_unsigned() || value->get<std::uint64_t>() <= 1)) {
+    const auto number = value->get<std::int64_t>();
+    if (number == 0) return 0;
+    if (number == (quanto ? -1 : 1)) return 1;
+  }
   in.fail(name, *value, "unusable value", quanto ? "0 or -1" : "0 or 1");
 }
 
@@ -140,7 +145,7 @@ inline void note_idle_options(const config::settings_reader& in, settings& s) {
     throw usage_error({"", "max_cache_len", ""}, "missing", "the length of a static cache");
   }
 
-  if (s.cache == cache_kind::quantized) s.quantization = detail::read_quantization(in, s.version);
+  s.quantization = detail::read_quantization(in, s.version);
   if (in.boolean("use_mems") == false && s.cache == cache_kind::mems) {
     throw usage_error({"", "use_mems", "false"}, "contradicts cache=mems", "true, or no such option");
   }

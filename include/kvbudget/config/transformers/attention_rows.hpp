@@ -37,7 +37,7 @@ class attention_rows {
   attention_rows(const model_config& c, std::size_t n, config::engine_version version)
       : c_(&c), overrides_(c, n), type_(c.model_type()), version_(version), mla_(is_one_of(type_, mla_types)) {
     if (type_ == "mistral_large4_text") rope_ = detail::no_rope_flags(c, n);
-    if (c.count("hidden_size") == 0U) c.fail("hidden_size", "zero", "at least 1");
+    (void)c.count("hidden_size", 1);
     check_windows();
     if (c.heads_divide() && !(version < config::engine_version{5, 4, 0})) check_heads();
     if (mla_) check_latent_widths();
@@ -78,7 +78,7 @@ class attention_rows {
     const std::uint64_t heads = num_attention_heads(i);
     // Rounded down, a head of odd width has no rotary embedding.
     if (hidden % heads != 0 && (c_->heads_divide() || !c_->reads("head_dim") || hidden / heads % 2 != 0)) {
-      fail_heads(hidden);
+      fail_heads(hidden, "a divisor of hidden_size, or a head_dim of its own");
     }
     c_->derived("head_dim", hidden / heads, "hidden_size / num_attention_heads");
     return hidden / heads;
@@ -270,11 +270,10 @@ class attention_rows {
   /// Checked whatever head_dim says (validate_architecture, or the attention's own constructor).
   void check_heads() const {
     const std::uint64_t hidden = hidden_size();
-    if (type_ != "moonshine" && hidden % num_attention_heads() != 0) fail_heads(hidden);
+    if (type_ != "moonshine" && hidden % num_attention_heads() != 0) fail_heads(hidden, "a divisor of hidden_size");
   }
-  [[noreturn]] void fail_heads(std::uint64_t hidden) const {
-    c_->fail("num_attention_heads", "does not divide hidden_size " + std::to_string(hidden),
-             "a divisor of hidden_size, or a head_dim of its own");
+  [[noreturn]] void fail_heads(std::uint64_t hidden, const char* expected) const {
+    c_->fail("num_attention_heads", "does not divide hidden_size " + std::to_string(hidden), expected);
   }
 
   /// Layers have a window or a chunk; classes with differing layers check that.

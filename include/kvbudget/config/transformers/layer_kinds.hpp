@@ -40,9 +40,7 @@ class layer_overrides {
       if (layer >= counted) place.fail("beyond the last layer", "layer numbers below num_hidden_layers");
       layers_.emplace(layer, place);
     }
-    for (const auto& [layer, place] : layers_) {
-      for (const auto& [field, value] : place.value().items()) check(place, field, counted);
-    }
+    check(counted);
   }
 
   [[nodiscard]] bool empty() const noexcept { return layers_.empty(); }
@@ -57,27 +55,39 @@ class layer_overrides {
 
  private:
   /// A model that does not know of differing layers asks the whole config, which then has no answer. Fields that only
-  /// the caches ask for may differ in any model.
-  void check(const config::node& place, const std::string& field, std::uint64_t n) const {
-    if (field == "skip") place.fail("parts of a layer are left out, which this library does not follow", "whole layers");
-    if (!model_config::is_cache_field(field)) return;
-    // What says the same as the whole config is no difference.
-    if (const auto whole = config_->field(field); whole && whole->value() == place.value()[field]) return;
+  /// the caches ask for may differ in any model, if all of the `n` layers have them.
+  void check(std::uint64_t n) const {
+    std::map<std::string_view, std::uint64_t> stated;
+    for (const auto& [layer, place] : layers_) {
+      for (const auto& [field, value] : place.value().items()) {
+        if (field == "skip") {
+          place.fail("parts of a layer are left out, which this library does not follow", "whole layers");
+        }
+        if (model_config::is_cache_field(field)) ++stated[field];
+        if (is_difference(field, value) && model_asks_once(field)) {
+          place.fail(field, value, "this class reads one value for all layers", "the field of the whole config");
+        }
+      }
+    }
+    for (const auto& [field, layers] : stated) {
+      if (layers == n || config_->field(field) || config_->in_file(field) ||
+          config_->fate(field) == families::field_fate::declared) continue;
+      config_->fail("per_layer_config", std::string(field) + " is stated for some layers, and not for the whole config",
+                    "the field in the whole config, or in every layer");
+    }
+  }
+  /// What says the same as the whole config is none.
+  [[nodiscard]] bool is_difference(const std::string& field, const config::json& value) const {
+    const auto whole = config_->field(field);
+    return model_config::is_cache_field(field) && !(whole && whole->value() == value);
+  }
+  [[nodiscard]] bool model_asks_once(const std::string& field) const {
     const auto fate = config_->fate(field);
     const bool model_asks = fate && !(fate == families::field_fate::read && is_for_caches(field));
     // Gemma 4 asks each layer, but the whole config for the window of its masks.
     const bool for_masks = field == "sliding_window" && !config_->model_type().starts_with("dots3") &&
                            !config_->model_type().starts_with("step3");
-    if (model_asks && (for_masks || !config_->layers_may_differ())) {
-      place.fail(field, place.value()[field], "this class reads one value for all layers", "the field of the whole config");
-    }
-    if (config_->in_file(field) || config_->field(field) || fate == families::field_fate::declared) return;
-    for (std::uint64_t i = 0; i < n; ++i) {
-      const auto at = layers_.find(i);
-      if (at != layers_.end() && at->second.value().contains(field)) continue;
-      place.fail(field, place.value()[field], "layer " + std::to_string(i) + " and the whole config do not state it",
-                 "the field in the whole config, or in every layer");
-    }
+    return model_asks && (for_masks || !config_->layers_may_differ());
   }
   [[nodiscard]] static bool is_for_caches(std::string_view field) {
     return field == "sliding_window" || field == "attention_chunk_size";
