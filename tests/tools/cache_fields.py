@@ -40,3 +40,6 @@ prompt_length attn_config
 max_position_embeddings n_positions n_ctx max_seq_len max_target_positions context_length
 image_size patch_size max_num_tiles
 """.split()
+
+# These shape a cache only where a class computes them and a file restates them.
+COMPUTED_FIELDS = "intermediate_size mamba_headdim".split()

@@ -3,7 +3,7 @@
 
 A config.json may leave out whatever equals the default of its class, so the reader has to know these defaults.
 They are taken raw, from the dataclass fields: what __post_init__ makes of them depends on the other fields of the
-file, which only the reader sees.
+file, which only the reader sees. With them: what becomes of each field of a file (field_fates.py).
 
     generate_class_defaults.py            writes the header
     generate_class_defaults.py --check    compares instead, and fails if the header is not what would be written
@@ -11,12 +11,14 @@ file, which only the reader sees.
 
 import argparse
 import dataclasses
+import functools
 import json
 import pathlib
 import sys
 
+import field_fates
 import transformers
-from cache_fields import FIELDS
+from cache_fields import COMPUTED_FIELDS, FIELDS
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -95,6 +97,19 @@ def text_place(model_type, config_class):
     return [keys[0], *path], text_class, {**arguments, **own}
 
 
+# The letters that stand for fates in the table.
+FATES = {"declared": "d", "computed": "c", "overwritten": "o", "refused": "x", "read": "r", "for_text": "f"}
+NULLS = {"absent": "", "refused": ", n", "zero_too": ", z"}
+
+
+def fixed_text_class(config_class, path):
+    """Whether the class of the sub-configuration is settled, whatever model type it says."""
+    for key in path:
+        spec = config_class.sub_configs_defaults[key]
+        config_class = sub_class(spec)
+    return spec.config_class.__name__ != "AutoConfig"
+
+
 class Intercepted(Exception):
     pass
 
@@ -105,6 +120,7 @@ def text_arguments(config_class, path, text_class, given):
         given = {key: given}
     original = text_class.__init__
 
+    @functools.wraps(original)  # some composites look at the signature to learn the fields
     def intercept(self, *args, **kwargs):
         raise Intercepted(kwargs)
 
@@ -122,6 +138,25 @@ def merges(config_class, path, text_class, arguments):
     """Whether the composite's defaults also fill a sub-configuration that names only some fields."""
     given = text_arguments(config_class, path, text_class, {"model_type": text_class.model_type})
     return bool(arguments) and arguments.items() <= given.items()
+
+
+def taken_from_root(config_class, path, text_class):
+    """(names, other key, everything): what a composite without a sub-configuration gives to its language model."""
+    own = {field.name for field in dataclasses.fields(config_class)}
+    names = [name for name in [*FIELDS, *COMPUTED_FIELDS] if name not in own]
+
+    def reaches(given, *asked):
+        try:
+            arguments = text_arguments(config_class, [], text_class, given)
+        except Exception:  # noqa: BLE001 - a sub-configuration of another class: nothing reaches this one
+            return []
+        return [name for name in asked if arguments.get(name) == field_fates.ODD]
+
+    odd = field_fates.ODD
+    found = reaches({**dict.fromkeys(names, odd), "zzz": odd}, *names, "zzz")
+    others = [key for key in ("language_config", "llm_config", "text_config") if key != path[0]]
+    other = next((key for key in others if reaches({key: {"hidden_size": odd}}, "hidden_size")), None)
+    return [] if "zzz" in found else found, other, "zzz" in found
 
 
 def collect():
@@ -181,7 +216,7 @@ def render():
         name: {a: f for a, f in config_class.attribute_map.items() if a in FIELDS and f in FIELDS}
         for name, config_class in types.items()
     }
-    text_rows = {}
+    text_rows, from_root = {}, {}
     for name, config_class in types.items():
         path, text_class, arguments = text_place(name, config_class)
         if not path:
@@ -189,12 +224,21 @@ def render():
         text_type = next(n for n, c in types.items() if c is text_class and n == c.model_type)
         text_defaults = {**dict.fromkeys(arguments), **defaults[text_type]}
         differing = {k: v for k, v in arguments.items() if k in FIELDS and (v or None) != (text_defaults[k] or None)}
-        text_rows[name] = ("/".join(path), text_type, differing, merges(config_class, path, text_class, arguments))
+        merged = merges(config_class, path, text_class, arguments)
+        text_rows[name] = ("/".join(path), text_type, differing, merged, fixed_text_class(config_class, path))
+        from_root[name] = taken_from_root(config_class, path, text_class)
+    fates = {
+        name: dict.fromkeys(from_root[name][0], ("for_text", "absent"))
+        if name in from_root
+        else field_fates.fates(name, config_class, [*FIELDS, *COMPUTED_FIELDS])
+        for name, config_class in types.items()
+    }
 
     used = {field for row in defaults.values() for field in row}
     used |= {field for row in text_rows.values() for field in row[2]}
     used |= {field for row in aliases.values() for pair in row.items() for field in pair}
-    names = [name for name in FIELDS if name in used]
+    used |= {field for row in fates.values() for field in row}
+    names = [name for name in [*FIELDS, *COMPUTED_FIELDS] if name in used]
     texts = []
 
     def entry(name, value):
@@ -211,7 +255,7 @@ def render():
             kind, number = "json_text", texts.index(text)
         return f"{{{names.index(name)}, default_kind::{kind}, {number}}}"
 
-    default_table, alias_table, rows = Table(), Table(), []
+    default_table, alias_table, fate_table, rows = Table(), Table(), Table(), []
     # Long ranges first: a short one is then often part of a range that is there already.
     items = {name: [entry(f, row[f]) for f in sorted(row, key=names.index)] for name, row in defaults.items()}
     extra = {
@@ -219,14 +263,26 @@ def render():
     }
     for some in sorted([*items.values(), *extra.values()], key=lambda x: (-len(x), x)):
         default_table.place(some)
+    fields = {
+        name: [f"{{{names.index(f)}, {FATES[row[f][0]]}{NULLS[row[f][1]]}}}" for f in sorted(row, key=names.index)]
+        for name, row in fates.items()
+    }
+    for some in sorted(fields.values(), key=lambda x: (-len(x), x)):
+        fate_table.place(some)
     for name in sorted(types, key=str.encode):
         pairs = sorted((names.index(a), names.index(f)) for a, f in aliases[name].items())
-        field, text_type, _, merged = text_rows.get(name, (None, None, {}, False))
+        field, text_type, _, merged, fixed = text_rows.get(name, (None, None, {}, False, False))
+        _, other, everything = from_root.get(name, ([], None, False))
         rows.append(
             f"{{{quoted(name)}, {default_table.place(items[name])}, {len(items[name])},"
             f" {alias_table.place([f'{{{a}, {f}}}' for a, f in pairs])}, {len(pairs)},"
             f" {quoted(field)}, {quoted(text_type)},"
-            f" {default_table.place(extra.get(name, []))}, {len(extra.get(name, []))}, {str(merged).lower()}}}"
+            f" {default_table.place(extra.get(name, []))}, {len(extra.get(name, []))}, {str(merged).lower()},"
+            f" {str(fixed).lower()}, {quoted(other)}, {str(everything).lower()},"
+            f" {fate_table.place(fields[name])}, {len(fields[name])},"
+            f" {str(field_fates.layers_may_differ(name, types[name])).lower()},"
+            f" {str(field_fates.caches_as_decoder(name, types[name])).lower()},"
+            f" {str(bool(field) or field_fates.heads_divide(name, types[name])).lower()}}}"
         )
     # The kinds are spelled once: a thousand repetitions of the enumerators would double the file.
     short = {"integer": "i", "boolean": "b", "null_value": "n", "json_text": "t"}
@@ -264,6 +320,18 @@ inline constexpr class_default values[] = {{
 
 inline constexpr const auto& class_defaults = class_defaults_detail::values;
 
+namespace class_fields_detail {{
+inline constexpr field_fate d = field_fate::declared, c = field_fate::computed, o = field_fate::overwritten,
+                            x = field_fate::refused, r = field_fate::read, f = field_fate::for_text;
+inline constexpr null_word n = null_word::refused, z = null_word::zero_too;
+
+inline constexpr class_field values[] = {{
+{wrapped(fate_table.entries)}
+}};
+}}  // namespace class_fields_detail
+
+inline constexpr const auto& class_fields = class_fields_detail::values;
+
 inline constexpr attribute_alias attribute_aliases[] = {{
 {wrapped(alias_table.entries)}
 }};
@@ -281,6 +349,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     arguments = parser.parse_args()
+    transformers.logging.set_verbosity(transformers.logging.CRITICAL)  # trying what a class refuses is no news
     text = render()
     if not arguments.check:
         HEADER.write_text(text, encoding="utf-8")

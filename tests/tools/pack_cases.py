@@ -11,7 +11,7 @@ import argparse
 import json
 import pathlib
 
-from cache_fields import FIELDS
+from cache_fields import COMPUTED_FIELDS, FIELDS
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 
@@ -21,7 +21,7 @@ IDENTITY = "model_type architectures dtype torch_dtype chunk_size_feed_forward".
 LEGACY = "n_embed n_head_kv num_attention_groups attention_other_setting".split()
 # Sub-configurations that can say something about a cache.
 NESTED = """
-text_config decoder generator decoder_config thinker_config vlm_config encoder talker_config depth_decoder_config
+text_config language_config llm_config decoder generator decoder_config thinker_config vlm_config encoder talker_config depth_decoder_config
 semantic_config coarse_acoustics_config fine_acoustics_config
 attn_config linear_attn_config sparse_attention_config loop_config per_layer_config
 """.split()
@@ -40,7 +40,7 @@ def packed_config(config):
             kept[key] = {k: value[k] for k in ("model_type", "image_size", "patch_size", "max_num_tiles") if k in value}
         elif key in NESTED:
             kept[key] = packed_config(value) if isinstance(value, dict) else value
-        elif key in FIELDS or key in IDENTITY or key in LEGACY:
+        elif key in FIELDS or key in COMPUTED_FIELDS or key in IDENTITY or key in LEGACY:
             kept[key] = value
     return kept
 

@@ -37,7 +37,7 @@ struct bare_model {
     }
     return {llama_cpp::read_cached_model(d, *k, *v), *k, *v};
   }
-  const auto stated = transformers::detail::stated_dtype(d);
+  const auto stated = transformers::detail::stated_dtype(d, transformers::newest_version);
   if (!stated && !(k && v)) {
     throw config_error({d.file, "/dtype", ""}, "missing, and no element type of the cache was given",
                        "a dtype in the config, or the kv-dtype option");

@@ -15,6 +15,7 @@ inline void describe(evaluation& e, const transformers::cached_model& m) {
   e.attention = m.attention;
   e.model_layers = m.num_layers;
   e.sources = m.sources;
+  e.notes.insert(e.notes.end(), m.notes.begin(), m.notes.end());
 }
 
 /// Layers, pools, totals, and the curves for the inverses, of a workload under one policy, device by device. `encoder`

@@ -1,8 +1,8 @@
 // A config as its transformers class sees it: the language model's part, attribute aliases, raw class defaults.
 //
 // Order of a look-up, as in PreTrainedConfig: the file's own word (an explicit null counts), then the defaults of a
-// composite whose text config is missing, then the default of the class. Source of aliases and defaults:
-// families/class_defaults.hpp.
+// composite whose text config is missing, then the default of the class. What the class makes of the word afterwards is
+// its fate. Source of aliases, defaults and fates: families/class_defaults.hpp.
 #pragma once
 
 #include <algorithm>
@@ -29,12 +29,16 @@ inline const families::model_type_row* find_model_type(std::string_view model_ty
 
 /// Published model types whose configs are read by another type's class, because their own code only renames it.
 /// kimi_k2 and kimi_k25's text part: `architectures` is DeepseekV3ForCausalLM and the remote code subclasses
-/// DeepseekV3Config without a change.
+/// DeepseekV3Config without a change. The others are names that transformers 4.57.6 gives to, or writes for, classes
+/// that go by another one today (auto/configuration_auto.py, CONFIG_MAPPING_NAMES, and the classes' own model_type).
 struct renamed_model_type {
   std::string_view published;
   std::string_view model_type;
 };
-inline constexpr renamed_model_type renamed_model_types[] = {{"kimi_k2", "deepseek_v3"}};
+inline constexpr renamed_model_type renamed_model_types[] = {
+    {"kimi_k2", "deepseek_v3"},      {"code_llama", "llama"},         {"EvollaModel", "evolla"},
+    {"Glm4vMoe_text", "glm4v_moe_text"}, {"granitevision", "llava_next"}, {"lfm2-vl", "lfm2_vl"},
+    {"nougat", "vision-encoder-decoder"}};
 
 class model_config {
  public:
@@ -52,8 +56,25 @@ class model_config {
     else if (row_->text_field != nullptr) select_text_config();
   }
 
+  model_config(const model_config&) = delete;  // what was looked up refers to the object itself
+  model_config& operator=(const model_config&) = delete;
+
   /// As the file says it: "gemma3" for a wrapper.
   [[nodiscard]] const std::string& published_model_type() const noexcept { return published_model_type_; }
+  /// Of the class that reads the root: another word than the file's where a type was renamed.
+  [[nodiscard]] std::string_view root_model_type() const noexcept { return composite_->model_type; }
+  /// The bare model keeps a cache only where `is_decoder` is set.
+  [[nodiscard]] bool caches_as_decoder() const noexcept { return !is_composite() && row_->caches_as_decoder; }
+  /// hidden_size has to be a multiple of the heads.
+  [[nodiscard]] bool heads_divide() const noexcept { return row_->heads_divide; }
+  /// The class that the file was saved from; empty when it names none.
+  [[nodiscard]] std::string architecture() const {
+    const auto names = root_.array("architectures");
+    if (!names || names->value().empty()) return {};
+    const node first = names->child(0);
+    if (!first.value().is_string()) first.fail("not a string", "the name of a class");
+    return first.value().get<std::string>();
+  }
   /// Of the language model: "gemma3_text".
   [[nodiscard]] std::string_view model_type() const noexcept { return row_->model_type; }
   [[nodiscard]] const node& text() const noexcept { return text_; }
@@ -66,6 +87,49 @@ class model_config {
   }
   [[nodiscard]] bool is_composite() const noexcept { return row_ != composite_; }
 
+  /// What the class makes of a field; nothing when nobody would read it.
+  [[nodiscard]] std::optional<families::field_fate> fate(std::string_view name) const { return fate_in(*row_, name); }
+  /// The class or its model knows the field.
+  [[nodiscard]] bool reads(std::string_view name) const { return fate(name).has_value(); }
+  /// Why nothing of the answer comes from the file: it has no text config, and says nothing in its place. Empty
+  /// otherwise.
+  [[nodiscard]] std::string defaults_alone() const {
+    if (!text_is_missing_ || (root_speaks_ && says_text_field())) return {};
+    return "the file has no " + std::string(composite_->text_field) + ", and " + published_model_type_ +
+           (root_speaks_ ? " finds no field of it elsewhere" : " takes it from nowhere else") +
+           ": the answer rests on the class defaults of " + std::string(row_->model_type) + " alone";
+  }
+  /// One of the fields that can shape a cache, in some class.
+  [[nodiscard]] static bool is_cache_field(std::string_view name) {
+    const auto* const end = std::end(families::field_names);
+    return std::find(std::begin(families::field_names), end, name) != end;
+  }
+  /// The model asks for the fields of each layer.
+  [[nodiscard]] bool layers_may_differ() const noexcept { return row_->layers_may_differ; }
+  /// Null and 0 in the file are as if the field were absent.
+  [[nodiscard]] bool zero_is_null(std::string_view name) const {
+    const families::class_field* const field = field_in(*row_, name);
+    return field != nullptr && field->null == families::null_word::zero_too;
+  }
+  /// Null cannot stand here, nor stay here.
+  [[nodiscard]] bool null_is_refused(std::string_view name) const {
+    const families::class_field* const field = field_in(*row_, name);
+    return field != nullptr && field->null == families::null_word::refused;
+  }
+  /// Throws config_error for fields that this class does not load: its properties, and nulls that it does not take.
+  void check_fields() const {
+    for (std::size_t i = 0; i < row_->fields_size; ++i) {
+      const families::class_field& field = families::class_fields[row_->fields_begin + i];
+      const bool property = field.fate == families::field_fate::refused;
+      if (!property && field.null != families::null_word::refused) continue;
+      const char* const name = families::field_names[field.field];
+      const found at = in_object(name);
+      if (at.in_file == nullptr) continue;
+      if (property) at.where->fail(name, *at.in_file, "a property of this class, which a file cannot set", "no such field");
+      if (at.in_file->is_null()) at.where->fail(name, *at.in_file, "this class takes no null here", "a value, or no such field");
+    }
+  }
+
   /// The file itself says something under this name (or its alias), be it null.
   [[nodiscard]] bool in_file(std::string_view name) const { return look_up(name).in_file != nullptr; }
 
@@ -75,7 +139,7 @@ class model_config {
     const found at = look_up(name);
     std::optional<std::uint64_t> result;
     if (at.in_file != nullptr) {
-      if (!at.in_file->is_null()) result = text_.count(at.key, lowest, highest);
+      if (!at.in_file->is_null()) result = at.where->count(at.key, lowest, highest);
     } else if (at.by_class != nullptr && at.by_class->kind == families::default_kind::integer) {
       result = static_cast<std::uint64_t>(at.by_class->value);
     }
@@ -94,7 +158,7 @@ class model_config {
 
   [[nodiscard]] std::optional<bool> boolean(std::string_view name) const {
     const found at = look_up(name);
-    if (at.in_file != nullptr) return at.in_file->is_null() ? std::nullopt : text_.boolean(at.key);
+    if (at.in_file != nullptr) return at.in_file->is_null() ? std::nullopt : at.where->boolean(at.key);
     if (at.by_class == nullptr || at.by_class->kind != families::default_kind::boolean) return std::nullopt;
     return at.by_class->value != 0;
   }
@@ -126,7 +190,7 @@ class model_config {
     const found at = look_up(name);
     if (at.in_file != nullptr) {
       if (at.in_file->is_null()) return std::nullopt;
-      return text_.child(at.key, *at.in_file);
+      return at.where->child(at.key, *at.in_file);
     }
     if (at.by_class == nullptr || at.by_class->kind == families::default_kind::null_value) return std::nullopt;
     return node(default_value(*at.by_class), class_default_source(name), text_.file());
@@ -134,7 +198,7 @@ class model_config {
 
   [[noreturn]] void fail_missing(std::string_view name, std::string expected) const {
     const found at = look_up(name);
-    if (at.in_file != nullptr) text_.fail(at.key, *at.in_file, "null, and no rule gives a value for it", expected);
+    if (at.in_file != nullptr) at.where->fail(at.key, *at.in_file, "null, and no rule gives a value for it", expected);
     text_.fail_missing(raw_name(name), std::move(expected));
   }
   /// An error about the field `name`, wherever it stands.
@@ -162,11 +226,13 @@ class model_config {
     const json* in_file = nullptr;
     const families::class_default* by_class = nullptr;
     std::string_view key;
+    const node* where = nullptr;  // the object that has `in_file`
   };
   struct memory {
     std::string_view quantity;  // a literal of the reader
     std::uint64_t value;
     std::string_view key;  // the key in the file, or empty
+    const node* where;     // and the object that has it
     std::string rule;      // or the rule; both empty: the class default
   };
 
@@ -193,8 +259,15 @@ class model_config {
       from = to + 1;
     }
     const families::model_type_row* const text_row = find_model_type(row_->text_model_type);
-    // Without its own text config a composite builds one of its own defaults.
-    if (missing) {
+    // Without its own text config a composite takes it from another place, or builds one of its own defaults.
+    if (missing && row_->other_text_field != nullptr) {
+      if (const auto other = root_.object(row_->other_text_field)) at = *other;
+      text_is_missing_ = at.pointer().empty();
+    } else {
+      text_is_missing_ = missing;
+    }
+    root_speaks_ = missing && (row_->root_is_text || row_->fields_size != 0);
+    if (text_is_missing_) {
       static const json empty = json::object();
       text_ = node(empty, root_.pointer() + "/" + std::string(path), root_.file());
     } else {
@@ -202,12 +275,25 @@ class model_config {
     }
     own_defaults_apply_ = missing || row_->merges_text_defaults;
     row_ = text_row;
-    if (!missing) {
+    if (!text_is_missing_ && !composite_->fixed_text_class) {
       if (const auto own = text_.string("model_type")) {  // the class that reads it, where it says one
         const auto* const own_row = known(text_, *own);
         if (own_row->text_field == nullptr) row_ = own_row;
       }
     }
+    if (root_speaks_ && says_text_field()) own_defaults_apply_ = false;
+  }
+
+  /// The root states some field of the language model.
+  [[nodiscard]] bool says_text_field() const {
+    for (const auto& [key, value] : root_.value().items()) {
+      if (root_has(key) && (reads(key) || !composite_->root_is_text)) return true;
+    }
+    return false;
+  }
+  /// The root's word counts for the language model.
+  [[nodiscard]] bool root_has(std::string_view name) const {
+    return root_speaks_ && (composite_->root_is_text || fate_in(*composite_, name) == families::field_fate::for_text);
   }
 
   void select_part(std::string_view part) {
@@ -252,21 +338,46 @@ class model_config {
   }
 
   [[nodiscard]] found look_up_anew(std::string_view name) const {
-    const json& object = text_.value();
-    if (const auto at = object.find(name); at != object.end()) return {&*at, nullptr, name};
     const std::string_view raw = raw_name(name);
-    if (raw != name) {
-      if (const auto at = object.find(raw); at != object.end()) return {&*at, nullptr, raw};
+    // The class sets its own fields first, and then what the file says under their other names.
+    if (const found at = in_object(name); at.in_file != nullptr && name != raw) return at;
+    const auto* const aliases = families::attribute_aliases + row_->aliases_begin;
+    for (std::size_t i = 0; i < row_->aliases_size; ++i) {
+      if (raw != families::field_names[aliases[i].field]) continue;
+      if (const found at = in_object(families::field_names[aliases[i].attribute]); at.in_file != nullptr) return at;
     }
+    if (const found at = in_object(raw); at.in_file != nullptr) return at;
     for (const std::string_view spelled : {raw, name}) {
       if (own_defaults_apply_) {
         const auto* const own = families::class_defaults + composite_->text_defaults_begin;
-        if (const auto* at = find_default(own, composite_->text_defaults_size, spelled)) return {nullptr, at, spelled};
+        if (const auto* at = find_default(own, composite_->text_defaults_size, spelled)) return {nullptr, at, spelled, nullptr};
       }
       const auto* const defaults = families::class_defaults + row_->defaults_begin;
-      if (const auto* at = find_default(defaults, row_->defaults_size, spelled)) return {nullptr, at, spelled};
+      if (const auto* at = find_default(defaults, row_->defaults_size, spelled)) return {nullptr, at, spelled, nullptr};
     }
     return {};
+  }
+
+  /// What the file says under exactly this name, for the language model.
+  [[nodiscard]] found in_object(std::string_view name) const {
+    for (const node* where : {&root_, &text_}) {
+      if (where == &root_ && !root_has(name)) continue;
+      if (const auto at = where->value().find(name); at != where->value().end()) return {&*at, nullptr, name, where};
+    }
+    return {};
+  }
+
+  static const families::class_field* field_in(const families::model_type_row& row, std::string_view name) {
+    for (std::size_t i = 0; i < row.fields_size; ++i) {
+      const families::class_field& field = families::class_fields[row.fields_begin + i];
+      const char* const known_name = families::field_names[field.field];
+      if (name.starts_with(known_name[0]) && name == known_name) return &field;
+    }
+    return nullptr;
+  }
+  static std::optional<families::field_fate> fate_in(const families::model_type_row& row, std::string_view name) {
+    const families::class_field* const field = field_in(row, name);
+    return field == nullptr ? std::nullopt : std::optional(field->fate);
   }
 
   static const families::class_default* find_default(const families::class_default* from, std::size_t size,
@@ -296,19 +407,19 @@ class model_config {
   [[nodiscard]] std::string source_of(const memory& m) const {
     if (!m.rule.empty()) return m.rule;
     if (m.key.empty()) return class_default_source(m.quantity);
-    return text_.pointer() + "/" + std::string(m.key);
+    return m.where->pointer() + "/" + std::string(m.key);
   }
   void remember(std::string_view name, const found& at, std::uint64_t value) const {
     for (const memory& m : remembered_) {
       if (m.quantity == name) return;
     }
-    remembered_.push_back(memory{name, value, at.in_file != nullptr ? at.key : std::string_view(), {}});
+    remembered_.push_back(memory{name, value, at.in_file != nullptr ? at.key : std::string_view(), at.where, {}});
   }
   void remember_unless_known(std::string_view name, std::uint64_t value, std::string rule) const {
     for (const memory& m : remembered_) {
       if (m.quantity == name) return;
     }
-    remembered_.push_back(memory{name, value, {}, std::move(rule)});
+    remembered_.push_back(memory{name, value, {}, nullptr, std::move(rule)});
   }
 
   node text_;
@@ -317,6 +428,8 @@ class model_config {
   const families::model_type_row* row_ = nullptr;
   const families::model_type_row* composite_ = nullptr;
   bool own_defaults_apply_ = false;
+  bool text_is_missing_ = false;
+  bool root_speaks_ = false;  ///< the root may state what the missing text config would
   mutable std::deque<json> owned_;
   mutable std::vector<memory> remembered_;
   mutable std::vector<std::pair<std::string_view, found>> looked_up_;  // names are literals of the reader

@@ -30,17 +30,80 @@ struct settings {
   std::vector<std::string> notes;
 };
 
+/// Element types that a model in torch can have.
+inline constexpr std::string_view torch_types[] = {"float32", "float16", "bfloat16"};
+inline constexpr const char* torch_types_text = "bfloat16, float16 or float32";
+
 namespace detail {
-/// 0, or 1; -1 means the last one, as in Python.
-[[nodiscard]] inline std::uint64_t axis(const config::settings_reader& in, std::string_view name) {
+/// 0, or the last axis, which Quanto calls -1 and HQQ 1.
+[[nodiscard]] inline std::uint32_t axis(const config::settings_reader& in, std::string_view name, bool quanto) {
   const config::json* const value = in.find(name);
   if (value == nullptr) return 0;
+  // A number above the signed ones would compare equal to -1.
   if (value->is_number_integer() && (!value->is_number_unsigned() || value->get<std::uint64_t>() <= 1)) {
     const auto number = value->get<std::int64_t>();
     if (number == 0) return 0;
-    if (number == 1 || number == -1) return 1;
+    if (number == (quanto ? -1 : 1)) return 1;
   }
-  in.fail(name, *value, "unusable value", "0, 1 or -1");
+  in.fail(name, *value, "unusable value", quanto ? "0 or -1" : "0 or 1");
+}
+
+/// Options of QuantizedCache (cache_utils.py).
+[[nodiscard]] inline quantized_cache read_quantization(const config::settings_reader& in,
+                                                       config::engine_version version) {
+  quantized_cache q;
+  const std::string backend = in.word("backend", "quanto", {"quanto", "hqq", "HQQ", "fp8"});
+  q.backend = backend == "fp8"      ? quantization_backend::fp8
+              : backend == "quanto" ? quantization_backend::quanto
+                                    : quantization_backend::hqq;
+  if (q.backend == quantization_backend::fp8) {
+    if (version < config::engine_version{5, 21, 0}) {
+      in.fail("backend", *in.find("backend"), "not in transformers " + version.text(), "quanto or hqq before 5.21");
+    }
+    for (const std::string_view group : {"nbits", "q_group_size", "residual_length", "axis_key", "axis_value"}) {
+      if (const config::json* const value = in.find(group)) {
+        in.fail(group, *value, "the fp8 backend quantizes whole tensors", "no such option, or another backend");
+      }
+    }
+    return q;
+  }
+  q.nbits = static_cast<std::uint32_t>(in.count("nbits", 1, 8).value_or(4));
+  const bool quanto = q.backend == quantization_backend::quanto;
+  const bool known_bits = quanto ? q.nbits == 2 || q.nbits == 4
+                                 : q.nbits == 1 || q.nbits == 2 || q.nbits == 3 || q.nbits == 4 || q.nbits == 8;
+  if (!known_bits) {
+    throw usage_error({"", "nbits", std::to_string(q.nbits)}, "the backend does not quantize to so many bits",
+                      quanto ? "2 or 4" : "1, 2, 3, 4 or 8");
+  }
+  q.q_group_size = static_cast<std::uint32_t>(in.count("q_group_size", 1, 1U << 20U).value_or(64));
+  q.residual_length = static_cast<std::uint32_t>(in.count("residual_length", 0, 1U << 30U).value_or(128));
+  q.axis_key = axis(in, "axis_key", quanto);
+  q.axis_value = axis(in, "axis_value", quanto);
+  return q;
+}
+
+/// Options that belong to one kind of cache.
+struct option_owner {
+  std::string_view option;
+  cache_kind cache;
+  const char* name;
+};
+inline constexpr option_owner option_owners[] = {
+    {"max_cache_len", cache_kind::static_, "static"},      {"cross_max_cache_len", cache_kind::static_, "static"},
+    {"backend", cache_kind::quantized, "quantized"},       {"nbits", cache_kind::quantized, "quantized"},
+    {"q_group_size", cache_kind::quantized, "quantized"},  {"residual_length", cache_kind::quantized, "quantized"},
+    {"axis_key", cache_kind::quantized, "quantized"},      {"axis_value", cache_kind::quantized, "quantized"},
+    {"use_mems", cache_kind::mems, "mems"}};
+
+/// A note for every option that this kind of cache does not look at.
+inline void note_idle_options(const config::settings_reader& in, settings& s) {
+  for (const option_owner& o : option_owners) {
+    if (o.cache == s.cache || in.find(o.option) == nullptr) continue;
+    s.notes.push_back(std::string(o.option) + " is for cache=" + o.name + " and changes nothing here");
+  }
+  for (const std::string_view option : {"output_field", "tiles_per_image", "image_size"}) {
+    if (in.find(option) != nullptr) s.notes.push_back(std::string(option) + " changes no byte");
+  }
 }
 }  // namespace detail
 
@@ -66,7 +129,12 @@ namespace detail {
             : cache == "quantized" ? cache_kind::quantized
             : cache == "mems"      ? cache_kind::mems
                                    : cache_kind::dynamic;
-  if (const auto dtype = in.string("dtype"); dtype && *dtype != "auto") s.dtype = parse_storage_type(*dtype, "dtype");
+  if (const auto dtype = in.string("dtype"); dtype && *dtype != "auto") {
+    s.dtype = parse_storage_type(*dtype, "dtype");
+    if (!is_one_of(name_of(*s.dtype), torch_types)) {
+      in.fail("dtype", *in.find("dtype"), "not an element type that a model in torch can have", torch_types_text);
+    }
+  }
   s.batch = in.count("batch").value_or(1);
   s.seq_len = in.count("seq_len").value_or(0);
   s.decode_steps = in.count("decode_steps").value_or(0);
@@ -77,23 +145,11 @@ namespace detail {
     throw usage_error({"", "max_cache_len", ""}, "missing", "the length of a static cache");
   }
 
-  const std::string backend = in.word("backend", "quanto", {"quanto", "hqq", "HQQ", "fp8"});
-  quantized_cache& q = s.quantization;
-  q.backend = backend == "fp8"    ? quantization_backend::fp8
-              : backend == "quanto" ? quantization_backend::quanto
-                                    : quantization_backend::hqq;
-  q.nbits = static_cast<std::uint32_t>(in.count("nbits", 1, 8).value_or(4));
-  const bool quanto = q.backend == quantization_backend::quanto;
-  const bool known_bits = quanto ? q.nbits == 2 || q.nbits == 4
-                                 : q.nbits == 1 || q.nbits == 2 || q.nbits == 3 || q.nbits == 4 || q.nbits == 8;
-  if (s.cache == cache_kind::quantized && q.backend != quantization_backend::fp8 && !known_bits) {
-    throw usage_error({"", "nbits", std::to_string(q.nbits)}, "the backend does not quantize to so many bits",
-                      quanto ? "2 or 4" : "1, 2, 3, 4 or 8");
+  s.quantization = detail::read_quantization(in, s.version);
+  if (in.boolean("use_mems") == false && s.cache == cache_kind::mems) {
+    throw usage_error({"", "use_mems", "false"}, "contradicts cache=mems", "true, or no such option");
   }
-  q.q_group_size = static_cast<std::uint32_t>(in.count("q_group_size", 1, 1U << 20U).value_or(64));
-  q.residual_length = static_cast<std::uint32_t>(in.count("residual_length", 0, 1U << 30U).value_or(128));
-  q.axis_key = static_cast<std::uint32_t>(detail::axis(in, "axis_key"));
-  q.axis_value = static_cast<std::uint32_t>(detail::axis(in, "axis_value"));
+  detail::note_idle_options(in, s);
 
   s.part = in.string("part").value_or("");
   const std::string built_by =
@@ -101,7 +157,6 @@ namespace detail {
   s.cache_built_by_generate = built_by != "forward-default";
   s.images_per_sequence = in.count("images_per_sequence");
   s.created_by_generate = in.string("created_by").value_or("") == "generate";
-  (void)in.boolean("use_mems");
   s.where.pipeline_parallel = in.count("pipeline_stages", 1, 1024).value_or(1);
   if (const config::json* const stages = in.find("stage_layers")) {
     if (!stages->is_array()) in.fail("stage_layers", *stages, "not a list", "the layers of each stage");
@@ -115,21 +170,28 @@ namespace detail {
 
 namespace detail {
 
-/// The element type that the config states: of its text part, else of the whole.
-[[nodiscard]] inline std::optional<storage_type> stated_dtype(const config::document& d) {
+/// The element type that the config states. Before 5.0 the language model has its own part's; since then the root's is
+/// the whole model's (modeling_utils.py, _get_dtype).
+[[nodiscard]] inline std::optional<storage_type> stated_dtype(const config::document& d,
+                                                              config::engine_version version) {
   const config::node root(d);
+  if (!d.root.is_object()) root.fail("not a config", "a JSON object");
   std::vector<config::node> places;
   for (const std::string_view key : {"text_config", "decoder", "decoder_config"}) {
     const config::json* const member = root.find(key);
     if (member != nullptr && member->is_object()) places.push_back(root.child(key, *member));
   }
-  places.push_back(root);
+  const bool root_wins = !(version < config::engine_version{5, 0, 0});
+  places.insert(root_wins ? places.begin() : places.end(), root);
   for (const config::node& place : places) {
     for (const std::string_view key : {"dtype", "torch_dtype"}) {
       const config::json* const value = place.find(key);
       if (value == nullptr || value->is_object()) continue;
       const auto name = place.string(key);
-      if (const auto type = find_storage_type(*name)) return type;
+      if (const auto type = find_storage_type(*name)) {
+        if (is_one_of(name_of(*type), torch_types)) return type;
+        place.fail(key, *value, "not an element type that a model in torch can have", torch_types_text);
+      }
       if (*name != "auto") place.fail(key, *value, "unknown element type", "a torch dtype such as \"bfloat16\"");
     }
   }
@@ -172,7 +234,7 @@ auto with_policy(const settings& s, const Body& body) {
 
 /// The model as these settings cache it. Throws config_error when no element type is known.
 [[nodiscard]] inline cached_model read_model(const config::document& d, const settings& s) {
-  const auto dtype = s.dtype ? s.dtype : detail::stated_dtype(d);
+  const auto dtype = s.dtype ? s.dtype : detail::stated_dtype(d, s.version);
   if (!dtype) {
     (void)config::model_config(d, s.part);  // what is no config at all is refused as such
     throw config_error({d.file, "/dtype", ""}, "missing, and transformers has no default of its own",
@@ -182,7 +244,10 @@ auto with_policy(const settings& s, const Body& body) {
   options.version = s.version;
   options.k_type = options.v_type = options.model_type = *dtype;
   options.part = s.part;
-  options.cache_built_by_generate = s.cache_built_by_generate;
+  // A static cache is generate()'s, or made like it: both halves from the decoder's config.
+  options.cache_built_by_generate = s.cache_built_by_generate || s.cache == cache_kind::static_;
+  // Since 5.14 a quantized cache looks at the types of the layers; before it was all full layers.
+  options.windows_are_full = s.cache == cache_kind::quantized && s.version < config::engine_version{5, 14, 0};
   cached_model m = read_model(d, options);
   m.dtype = name_of(*dtype);
   return m;
@@ -204,6 +269,13 @@ auto with_policy(const settings& s, const Body& body) {
   }
   if (s.cache == cache_kind::quantized && !m.all_full) {
     return "a quantized cache wants full attention in every layer";
+  }
+  if (s.cache == cache_kind::quantized && m.has_cross_attention && batch.each.encoder != tokens()) {
+    return "there is no quantized cache for an encoder and a decoder";
+  }
+  if (s.cache == cache_kind::mems && m.model_type != "xlnet") return "only XLNet keeps mems";
+  if (m.layers_of_config != 0 && (s.cache == cache_kind::static_ || s.cache_built_by_generate)) {
+    return "a cache made from this config has " + std::to_string(m.layers_of_config) + " layers, and the decoder more";
   }
   const static_cache reserved{tokens(s.max_cache_len), tokens(s.cross_max_cache_len)};
   if (s.cache == cache_kind::static_ &&
@@ -269,6 +341,12 @@ auto with_policy(const settings& s, const Body& body) {
   e.notes = s.notes;
   config::describe(e, m);
   const uniform_batch batch = batch_of(d, m, s);
+  if (s.encoder_seq_len != 0 && !m.has_cross_attention && !m.encoder_is_prefix) {
+    e.notes.push_back("encoder_seq_len changes nothing: this model has no cross-attention");
+  }
+  if (s.images_per_sequence && m.model_type != "mllama_text_model") {
+    e.notes.push_back("images_per_sequence changes nothing: image tokens of this model are positions like any other");
+  }
   e.refusal = refusal_of(m, s, batch);
   if (!e.refusal.empty()) {
     e.figures["error"] = e.refusal;

@@ -136,12 +136,13 @@ namespace detail {
 
 [[nodiscard]] constexpr footprint allocated(const dynamic_cache&, const reference_window_attention& l,
                                             const uniform_batch& b) noexcept {
-  return detail::reference_window(l, b.each.prompt.count(), smaller(b.each.generated.count(), l.window.count()),
-                                  b.sequences);
+  return detail::reference_window(l, b.each.prompt.count(),
+                                  detail::kept_of_window(b.each.generated.count(), l.window), b.sequences);
 }
 [[nodiscard]] constexpr footprint allocated(const dynamic_cache_storage&, const reference_window_attention& l,
                                             const uniform_batch& b) noexcept {
-  return allocated(dynamic_cache{}, l, b);
+  const request generated(tokens(), b.each.generated);
+  return detail::reference_window(l, b.each.prompt.count(), detail::alive_of_window(generated, l.window), b.sequences);
 }
 [[nodiscard]] constexpr footprint allocated(const static_cache& c, const reference_window_attention& l,
                                             const uniform_batch& b) noexcept {
@@ -197,20 +198,31 @@ struct quantized_split {
   return {checked_count(r.prompt.count()) + (r.generated.count() - residual), residual};
 }
 
-/// Bytes of one tensor of `elements` numbers, quantized. `type` is that of the unquantized cache: scales and zero
-/// points (or shifts) have it too. Elements that do not fill whole groups cannot be quantized.
-[[nodiscard]] constexpr checked_count quantized_tensor(const quantized_cache& c, checked_count elements,
-                                                       storage_type type, std::uint32_t axis) noexcept {
+/// Bytes of the quantized part of one tensor, [sequences, heads, positions, head_size]. `row.type` is that of the
+/// unquantized cache: scales and zero points (or shifts) have it too. Elements that do not fill whole groups cannot be
+/// quantized.
+[[nodiscard]] constexpr checked_count quantized_tensor(const quantized_cache& c, const kv_row& row,
+                                                       std::uint64_t sequences, checked_count positions,
+                                                       std::uint32_t axis) noexcept {
+  const checked_count elements = checked_count(row.heads) * row.head_size * sequences * positions;
   if (c.backend == quantization_backend::fp8) return elements + 4U;  // e4m3 and one float32 scale
+  const bool quanto = c.backend == quantization_backend::quanto;
   const checked_count groups = elements / c.q_group_size;
-  if ((elements % c.q_group_size).value_or(0) != 0) return checked_count::failed(failure::partial_block);
-  const checked_count scales = type.row_bytes(groups * 2U);
-  if (c.backend == quantization_backend::quanto) return elements * c.nbits / 8U + scales;
-  // HQQ packs along the rows of a matrix of groups: q_group_size rows for axis 0, q_group_size columns for axis 1.
-  const checked_count rows = axis == 0 ? checked_count(c.q_group_size) : groups;
-  const checked_count columns = axis == 0 ? groups : checked_count(c.q_group_size);
+  // Quanto's groups lie within one index of the axis: a sequence (0), or a place in the head (the last axis).
+  const std::uint64_t slices = !quanto ? 1 : axis == 0 ? sequences : row.head_size;
+  if (slices == 0 || (elements / slices % c.q_group_size).value_or(0) != 0) {
+    return checked_count::failed(failure::partial_block);
+  }
+  const checked_count scales = row.type.row_bytes(groups * 2U);
+  // Both pack along the rows of a matrix of groups. HQQ has q_group_size rows for axis 0 and as many columns for
+  // axis 1; Quanto the other way round.
+  const bool group_is_column = quanto ? axis != 0 : axis == 0;
+  const checked_count rows = group_is_column ? checked_count(c.q_group_size) : groups;
+  const checked_count columns = group_is_column ? groups : checked_count(c.q_group_size);
+  const std::uint32_t together = 8U / c.nbits;
+  if (quanto) return div_ceil(rows, together) * columns + scales;  // packed.py, pack_weights
   const checked_count packed = c.nbits == 3 ? div_ceil(rows, 10U) * columns * 4U  // ten 3-bit numbers in an int32
-                                            : rows / (8U / c.nbits) * columns;
+                                            : rows / together * columns;
   return packed + scales;
 }
 
@@ -218,23 +230,32 @@ struct quantized_split {
                                                      const quantized_split& n, std::uint64_t sequences,
                                                      std::uint32_t axis) noexcept {
   const checked_count width = checked_count(row.heads) * row.head_size * sequences;
-  return quantized_tensor(c, width * n.quantized, row.type, axis) + row.type.row_bytes(width * n.residual);
+  return quantized_tensor(c, row, sequences, n.quantized, axis) + row.type.row_bytes(width * n.residual);
 }
 
+[[nodiscard]] constexpr footprint quantized(const quantized_cache& c, const kv_row& k, const kv_row& v,
+                                            const uniform_batch& b) noexcept {
+  const quantized_split n = split_of(c, b.each);
+  return {quantized_rows(c, k, n, b.sequences, c.axis_key), quantized_rows(c, v, n, b.sequences, c.axis_value), 0U};
+}
 }  // namespace detail
 
 [[nodiscard]] constexpr footprint allocated(const quantized_cache& c, const full_attention& l,
                                             const uniform_batch& b) noexcept {
-  const detail::quantized_split n = detail::split_of(c, b.each);
-  return {detail::quantized_rows(c, l.k, n, b.sequences, c.axis_key),
-          detail::quantized_rows(c, l.v, n, b.sequences, c.axis_value), 0U};
+  return detail::quantized(c, l.k, l.v, b);
+}
+/// The latent is cached as K, and the row with the position as V.
+[[nodiscard]] constexpr footprint allocated(const quantized_cache& c, const mla_attention& l,
+                                            const uniform_batch& b) noexcept {
+  return detail::quantized(c, l.latent, l.rope, b);
 }
 
 // ---- Where bytes shrink as a sequence grows -------------------------------------------------------------------------
 
 /// The residual empties; it was fullest just before.
-template <class At>
-constexpr void peaks(const quantized_cache& c, const full_attention&, const request& r, const At& at) {
+template <class Layer, class At>
+  requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention>)
+constexpr void peaks(const quantized_cache& c, const Layer&, const request& r, const At& at) {
   const std::uint64_t flush = c.residual_length;
   const std::uint64_t generated = r.generated.count();
   if (c.backend == quantization_backend::fp8 || flush <= 1 || generated < flush) return;

@@ -3,8 +3,6 @@
 // Source: transformers 5.24.0, models/X/configuration_X.py and the attention class in models/X/modeling_X.py.
 #pragma once
 
-#include <map>
-
 #include <kvbudget/config/transformers/layer_kinds.hpp>
 
 namespace kvbudget::transformers {
@@ -16,42 +14,6 @@ struct row_shape {
   std::uint64_t v_heads = 0;
   std::uint64_t v_width = 0;
   bool latent = false;
-};
-
-/// `per_layer_config`: fields that single layers override (integrations/heterogeneity/configuration_utils.py). Its keys
-/// are layer numbers, written as strings and often padded with zeros.
-class layer_overrides {
- public:
-  explicit layer_overrides(const model_config& c) : config_(&c) {
-    const auto table = c.object("per_layer_config");
-    if (!table) return;
-    for (const auto& [key, value] : table->value().items()) {
-      std::uint64_t layer = 0;
-      bool number = !key.empty() && key.size() <= 8;
-      for (const char digit : key) {
-        number = number && digit >= '0' && digit <= '9';
-        if (number) layer = layer * 10 + static_cast<std::uint64_t>(digit - '0');
-      }
-      const config::node place = table->child(key, value);
-      if (!number) place.fail("the key is not a layer number", "keys such as \"07\"");
-      if (!value.is_object()) place.fail("not an object", "an object of fields");
-      layers_.emplace(layer, place);
-    }
-  }
-
-  [[nodiscard]] bool empty() const noexcept { return layers_.empty(); }
-
-  /// The field in layer `i`: the override, else the model's.
-  [[nodiscard]] std::optional<std::uint64_t> count(std::size_t i, std::string_view field) const {
-    if (const auto at = layers_.find(i); at != layers_.end()) {
-      if (const auto own = at->second.count(field)) return own;
-    }
-    return config_->count(field);
-  }
-
- private:
-  const model_config* config_;
-  std::map<std::uint64_t, config::node> layers_;
 };
 
 /// Types whose K and V are one latent of kv_lora_rank and one row of qk_rope_head_dim.
@@ -73,8 +35,12 @@ class attention_rows {
  public:
   /// `n` decoder layers.
   attention_rows(const model_config& c, std::size_t n, config::engine_version version)
-      : c_(&c), overrides_(c), type_(c.model_type()), version_(version), mla_(is_one_of(type_, mla_types)) {
+      : c_(&c), overrides_(c, n), type_(c.model_type()), version_(version), mla_(is_one_of(type_, mla_types)) {
     if (type_ == "mistral_large4_text") rope_ = detail::no_rope_flags(c, n);
+    (void)c.count("hidden_size", 1);
+    check_windows();
+    if (c.heads_divide() && !(version < config::engine_version{5, 4, 0})) check_heads();
+    if (mla_) check_latent_widths();
   }
 
   /// Layers of one kind can differ from each other.
@@ -82,12 +48,16 @@ class attention_rows {
 
   /// Query heads of the decoder, for naming the attention and for deriving a head size.
   [[nodiscard]] std::uint64_t num_attention_heads(std::size_t i = 0) const {
+    if (type_ == "moonshine") return encoder_heads();
     for (const std::string_view field : {"decoder_attention_heads", "num_decoder_attention_heads"}) {
+      if (!c_->reads(field)) continue;
       if (const auto heads = c_->count(field, 1)) return *heads;
     }
     if (type_ == "jetmoe") {  // every expert of a token has all K/V heads (configuration_jetmoe.py)
-      return (checked_count(c_->required_count("num_key_value_heads", 1)) * c_->count_or("num_experts_per_tok", 2, 1))
-          .value();
+      const auto own = c_->count("num_attention_heads", 1);
+      const checked_count computed = checked_count(c_->required_count("num_key_value_heads", 1)) *
+                                     c_->count_or("num_experts_per_tok", 2, 1);
+      return own ? *own : computed.value();
     }
     const auto heads = overrides_.count(i, "num_attention_heads");
     if (!heads) c_->fail_missing("num_attention_heads", "a whole number");
@@ -106,9 +76,9 @@ class attention_rows {
   [[nodiscard]] std::uint64_t derived_head_dim(std::size_t i = 0) const {
     const std::uint64_t hidden = hidden_size();
     const std::uint64_t heads = num_attention_heads(i);
-    if (hidden % heads != 0 && type_ != "glm4_moe") {  // whose defaults, 4096 and 96, run with heads of 42
-      c_->fail("num_attention_heads", "does not divide hidden_size " + std::to_string(hidden),
-               "a divisor of hidden_size, or a head_dim of its own");
+    // Rounded down, a head of odd width has no rotary embedding.
+    if (hidden % heads != 0 && (c_->heads_divide() || !c_->reads("head_dim") || hidden / heads % 2 != 0)) {
+      fail_heads(hidden, "a divisor of hidden_size, or a head_dim of its own");
     }
     c_->derived("head_dim", hidden / heads, "hidden_size / num_attention_heads");
     return hidden / heads;
@@ -120,7 +90,12 @@ class attention_rows {
     const bool slides = kind == layer_kind::sliding || kind == layer_kind::hybrid_sliding;
     if (type_ == "falcon") {
       // The new architecture caches K and V repeated to all query heads (modeling_falcon.py).
-      const bool one = c_->boolean("multi_query").value_or(true) && !c_->boolean("new_decoder_architecture").value_or(false);
+      const bool multi = c_->boolean("multi_query").value_or(true);
+      const bool grouped = c_->boolean("new_decoder_architecture").value_or(false);
+      const bool one = multi && !grouped;
+      if (!multi && !grouped && c_->count_or("num_kv_heads", num_attention_heads()) != num_attention_heads()) {
+        c_->fail("num_kv_heads", "not the attention heads, and multi_query is off", "no such field, or as many");
+      }
       return fixed_heads(one ? 1 : num_attention_heads(), one ? "multi_query" : "repeated to all heads");
     }
     if (type_ == "gpt_bigcode") {
@@ -132,11 +107,9 @@ class attention_rows {
       const auto kv = attention ? attention->count("kv_n_heads", 1) : std::nullopt;
       return fixed_heads(kv.value_or(1), "attn_config/kv_n_heads");
     }
-    if (is_one_of(type_, every_head_types)) return fixed_heads(num_attention_heads(), "one per attention head");
     if (type_ == "zamba" || type_ == "zamba2") {
       // The shared block attends over hidden states and embeddings side by side: twice the width.
-      std::optional<std::uint64_t> width;
-      if (type_ == "zamba") width = c_->count("attention_head_dim");
+      const auto width = c_->count("attention_head_dim");
       return square(kv_heads(i), width.value_or(0) != 0 ? *width : 2 * hidden_size() / num_attention_heads());
     }
     if (slides && type_.starts_with("inkling")) {
@@ -152,7 +125,6 @@ class attention_rows {
       const auto global = c_->count("num_global_key_value_heads", 1);
       return square(global && shared_kv_projection ? *global : kv_heads(i), c_->count_or("global_head_dim", 512, 1));
     }
-    if (is_one_of(type_, derived_head_dim_types)) return square(kv_heads(i), derived_head_dim(i));
     return square(kv_heads(i), head_dim(i));
   }
 
@@ -170,7 +142,9 @@ class attention_rows {
       return std::nullopt;
     }
     if (type_ == "modernbert-decoder") {
-      if (const auto own = c_->count("sliding_window"); c_->in_file("sliding_window") && own) return own;
+      // Before 5.0 the class set it after the file's words (configuration_modernbert_decoder.py).
+      const bool file_wins = !(version_ < config::engine_version{5, 0, 0}) || is_dump();
+      if (const auto own = c_->count("sliding_window"); file_wins && c_->in_file("sliding_window") && own) return own;
       return c_->required_count("local_attention") / 2;
     }
     if (type_ == "mimo_v2_flash") {
@@ -235,11 +209,6 @@ class attention_rows {
   [[nodiscard]] bool is_mla() const noexcept { return mla_; }
 
  private:
-  /// K/V heads are the attention heads, whatever else the file says.
-  static constexpr std::string_view every_head_types[] = {"mpt", "bloom"};
-  /// head_dim is always derived.
-  static constexpr std::string_view derived_head_dim_types[] = {"cohere2", "cohere_compass_text", "recurrent_gemma",
-                                                                "unlimited_ocr_text", "bloom", "mpt"};
   /// The window is null unless use_sliding_window.
   static constexpr std::string_view optional_window_types[] = {
       "qwen2", "qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text", "qwen2_moe", "qwen3", "qwen3_moe"};
@@ -253,13 +222,15 @@ class attention_rows {
     const auto how = c_->field("use_bidirectional_attention");
     if (!how) return false;
     if (type_ == "gemma3_text") {
-      // Until 5.16 the halved window was written back. A dump of a live object (one that lists the base class's
-      // fields, as save_pretrained never does) already holds it.
-      const bool is_dump = c_->root().find("chunk_size_feed_forward") != nullptr;
-      return how->value() == true && !(is_dump && version_ < config::engine_version{5, 16, 0});
+      // Until 5.16 the halved window was written back.
+      return how->value() == true && !(is_dump() && version_ < config::engine_version{5, 16, 0});
     }
     return is_gemma4() && how->value() == "all";
   }
+
+  /// A dump of a live object, which lists the base class's fields as save_pretrained never does: it holds what the class
+  /// computed.
+  [[nodiscard]] bool is_dump() const { return c_->root().find("chunk_size_feed_forward") != nullptr; }
 
   static bool is_full(const config::node& entry) {
     if (entry.value() != "full" && entry.value() != "shared") entry.fail("unknown indexer type", "full or shared");
@@ -276,19 +247,71 @@ class attention_rows {
 
   [[nodiscard]] std::uint64_t head_dim(std::size_t i) const {
     if (type_ == "jetmoe") return c_->required_count("kv_channels", 1);
-    if (const auto own = overrides_.count(i, "head_dim"); own && *own != 0) return *own;
-    return derived_head_dim(i);
+    for (const std::string_view own : {"d_kv", "dim_head"}) {  // T5's and CPM-Ant's names
+      if (c_->fate(own)) return c_->required_count(own, 1);
+    }
+    if (!c_->reads("head_dim") || c_->fate("head_dim") == families::field_fate::overwritten) return derived_head_dim(i);
+    const auto own = overrides_.count(i, "head_dim");
+    if (!own) need("head_dim");
+    if (own && (type_ == "helium" || type_ == "bitnet") && *own * num_attention_heads(i) != hidden_size()) {
+      c_->fail("head_dim", "heads of this width do not make up hidden_size", "hidden_size / num_attention_heads");
+    }
+    if (own && *own == 0 && !c_->zero_is_null("head_dim")) c_->fail("head_dim", "zero", "at least 1, or no such field");
+    return own && *own != 0 ? *own : derived_head_dim(i);
   }
+
+  /// A field that the class has without a default, and computes with.
+  void need(std::string_view field) const {
+    const bool declared = c_->fate(field) == families::field_fate::declared;
+    if (version_ < config::engine_version{5, 4, 0} || !declared || !c_->null_is_refused(field)) return;
+    c_->fail_missing(field, "a whole number, for which the class has no default");
+  }
+
+  /// Checked whatever head_dim says (validate_architecture, or the attention's own constructor).
+  void check_heads() const {
+    const std::uint64_t hidden = hidden_size();
+    if (type_ != "moonshine" && hidden % num_attention_heads() != 0) fail_heads(hidden, "a divisor of hidden_size");
+  }
+  [[noreturn]] void fail_heads(std::uint64_t hidden, const char* expected) const {
+    c_->fail("num_attention_heads", "does not divide hidden_size " + std::to_string(hidden), expected);
+  }
+
+  /// Layers have a window or a chunk; classes with differing layers check that.
+  void check_windows() const {
+    const auto bidirectional = c_->field("use_bidirectional_attention");
+    if (type_ == "gemma3_text" && bidirectional && bidirectional->value() == true && !c_->field("sliding_window")) {
+      c_->fail_missing("sliding_window", "a window, which bidirectional attention halves");
+    }
+    const bool differing = !overrides_.empty() || is_gemma4() || type_ == "dots3_note_text";
+    if (differing && c_->field("attention_chunk_size") && c_->field("sliding_window")) {
+      c_->fail("attention_chunk_size", "stated beside sliding_window", "one of the two");
+    }
+  }
+  /// Widths of 0 do not run where the class has others.
+  void check_latent_widths() const {
+    for (const std::string_view field : {"v_head_dim", "qk_rope_head_dim", "num_key_value_heads"}) {
+      const bool none_is_usual = field == "qk_rope_head_dim" && (type_ == "glm5_next_text" || type_ == "kimi_linear");
+      if (!none_is_usual && c_->fate(field) != families::field_fate::overwritten && c_->count(field) == 0U) c_->fail(field, "zero", "at least 1");
+    }
+  }
+
+  /// Moonshine's encoder and decoder share one config, and each attention writes its head counts into it: the encoder's
+  /// stand there when the decoder is built (modeling_moonshine.py).
+  [[nodiscard]] std::uint64_t encoder_heads() const { return c_->required_count("encoder_num_attention_heads", 1); }
 
   [[nodiscard]] std::uint64_t kv_heads(std::size_t i) const {
     const std::uint64_t heads = num_attention_heads(i);
     // A decoder with head counts of its own has K and V per head; the attribute would be the encoder's.
-    const bool own_decoder = c_->count("decoder_attention_heads") || c_->count("num_decoder_attention_heads");
-    const auto kv = own_decoder ? c_->count("decoder_num_key_value_heads") : overrides_.count(i, "num_key_value_heads");
+    std::optional<std::uint64_t> kv;
+    if (type_ == "moonshine") kv = c_->count("encoder_num_key_value_heads");
+    else if (c_->reads("num_key_value_heads")) kv = overrides_.count(i, "num_key_value_heads");
+    if (!kv && type_ != "moonshine") need("num_key_value_heads");
     if (!kv) {
       c_->derived("num_key_value_heads", heads, "num_attention_heads");
       return heads;
     }
+    if (type_ == "jetmoe") return *kv;  // as many for each expert, whatever the heads
+    if (type_ == "diffllama" && *kv % 2 != 0) c_->fail("num_key_value_heads", "odd, and V is split in two", "an even number");
     if (*kv == 0 || heads % *kv != 0) {
       c_->fail("num_key_value_heads", "does not divide num_attention_heads " + std::to_string(heads),
                "a divisor of num_attention_heads");
@@ -296,14 +319,30 @@ class attention_rows {
     return *kv;
   }
 
+  /// Releases in which these types cached K and V of every head, after the up-projection: those before the second
+  /// column (modeling_X.py of 5.14.1 to 5.18.0).
+  [[nodiscard]] bool caches_every_head() const {
+    struct gate {
+      std::string_view model_type;
+      config::engine_version latent_since;
+    };
+    constexpr config::engine_version plain{5, 15, 0}, indexed{5, 18, 0};
+    constexpr gate gates[] = {
+        {"axk2", indexed},         {"deepseek_v2", plain}, {"deepseek_v3", plain},   {"deepseek_v32", indexed},
+        {"glm4_moe_lite", plain},  {"glm_moe_dsa", indexed}, {"hy_v4", indexed},     {"longcat_flash", plain},
+        {"minicpm3", plain},       {"mistral4", plain},    {"youtu", plain}};
+    for (const gate& g : gates) {
+      if (g.model_type == type_) return version_ < g.latent_since;
+    }
+    return false;
+  }
+
   [[nodiscard]] row_shape latent(std::size_t i, layer_kind kind) const {
-    // Until 5.15 these cached K and V of every head after the up-projection.
-    const bool expanded = version_ < config::engine_version{5, 15, 0} &&
-                          (type_ == "deepseek_v2" || type_ == "deepseek_v3" || type_ == "longcat_flash");
-    if (expanded) {
+    if (caches_every_head()) {
       const std::uint64_t heads = num_attention_heads();
+      const auto own = c_->count("v_head_dim");
       return {heads, c_->required_count("qk_nope_head_dim") + c_->required_count("qk_rope_head_dim"), heads,
-              c_->required_count("v_head_dim", 1), false};
+              own ? *own : derived_head_dim(), false};
     }
     if (type_ == "dots3_note_text" && kind == layer_kind::sliding && overrides_.empty()) {
       // Released files spell the sliding layers' own ranks with a prefix.
@@ -314,7 +353,7 @@ class attention_rows {
       return {1, rank, 1, c_->count("swa_qk_rope_head_dim").value_or(width - nope), true};
     }
     const auto rank = overrides_.count(i, "kv_lora_rank");
-    if (!rank || *rank == 0) c_->fail_missing("kv_lora_rank", "a whole number of at least 1");
+    if (!rank) c_->fail_missing("kv_lora_rank", "a whole number");
     std::uint64_t rope = overrides_.count(i, "qk_rope_head_dim").value_or(0);
     if (!rope_.empty() && !rope_[i]) rope = 0;
     return {1, *rank, 1, rope, true};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,85 @@
 namespace kvbudget::transformers {
 
 using config::model_config;
+
+/// `per_layer_config`: fields that single layers override (integrations/heterogeneity/configuration_utils.py). Its keys
+/// are layer numbers, written as strings and often padded with zeros.
+class layer_overrides {
+ public:
+  /// `n` decoder layers.
+  layer_overrides(const model_config& c, std::size_t n) : config_(&c) {
+    const auto table = c.object("per_layer_config");
+    if (!table) return;
+    const std::uint64_t counted = c.count_or("num_hidden_layers", n);  // the encoder's of a model with two halves
+    for (const auto& [key, value] : table->value().items()) {
+      std::uint64_t layer = 0;
+      bool number = !key.empty() && key.size() <= 8;
+      for (const char digit : key) {
+        number = number && digit >= '0' && digit <= '9';
+        if (number) layer = layer * 10 + static_cast<std::uint64_t>(digit - '0');
+      }
+      const config::node place = table->child(key, value);
+      if (!number) place.fail("the key is not a layer number", "keys such as \"07\"");
+      if (!value.is_object()) place.fail("not an object", "an object of fields");
+      if (layer >= counted) place.fail("beyond the last layer", "layer numbers below num_hidden_layers");
+      layers_.emplace(layer, place);
+    }
+    check(counted);
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return layers_.empty(); }
+
+  /// The field in layer `i`: the override, else the model's.
+  [[nodiscard]] std::optional<std::uint64_t> count(std::size_t i, std::string_view field) const {
+    if (const auto at = layers_.find(i); at != layers_.end() && at->second.value().contains(field)) {
+      return at->second.count(field);  // null too
+    }
+    return config_->count(field);
+  }
+
+ private:
+  /// A model that does not know of differing layers asks the whole config, which then has no answer. Fields that only
+  /// the caches ask for may differ in any model, if all of the `n` layers have them.
+  void check(std::uint64_t n) const {
+    std::map<std::string_view, std::uint64_t> stated;
+    for (const auto& [layer, place] : layers_) {
+      for (const auto& [field, value] : place.value().items()) {
+        if (field == "skip") {
+          place.fail("parts of a layer are left out, which this library does not follow", "whole layers");
+        }
+        if (model_config::is_cache_field(field)) ++stated[field];
+        if (is_difference(field, value) && model_asks_once(field)) {
+          place.fail(field, value, "this class reads one value for all layers", "the field of the whole config");
+        }
+      }
+    }
+    for (const auto& [field, layers] : stated) {
+      if (layers == n || config_->field(field) || config_->in_file(field) ||
+          config_->fate(field) == families::field_fate::declared) continue;
+      config_->fail("per_layer_config", std::string(field) + " is stated for some layers, and not for the whole config",
+                    "the field in the whole config, or in every layer");
+    }
+  }
+  /// What says the same as the whole config is none.
+  [[nodiscard]] bool is_difference(const std::string& field, const config::json& value) const {
+    const auto whole = config_->field(field);
+    return model_config::is_cache_field(field) && !(whole && whole->value() == value);
+  }
+  [[nodiscard]] bool model_asks_once(const std::string& field) const {
+    const auto fate = config_->fate(field);
+    const bool model_asks = fate && !(fate == families::field_fate::read && is_for_caches(field));
+    // Gemma 4 asks each layer, but the whole config for the window of its masks.
+    const bool for_masks = field == "sliding_window" && !config_->model_type().starts_with("dots3") &&
+                           !config_->model_type().starts_with("step3");
+    return model_asks && (for_masks || !config_->layers_may_differ());
+  }
+  [[nodiscard]] static bool is_for_caches(std::string_view field) {
+    return field == "sliding_window" || field == "attention_chunk_size";
+  }
+
+  const model_config* config_;
+  std::map<std::uint64_t, config::node> layers_;
+};
 
 enum class layer_kind : std::uint8_t {
   full, sliding, chunked, indexed, linear, conv, hybrid, hybrid_sliding, reference_sliding, compressed_sparse,
@@ -344,6 +424,7 @@ inline constexpr pattern_rule pattern_rules[] = {
        all(k, layer_kind::conv);
        mark_listed(k, *list, F);
      }},
+    {"lfm2_moe", [](const model_config& c, layer_kinds&) { c.fail_missing("layer_types", "one entry a layer"); }},
     {"lfm3",
      [](const model_config&, layer_kinds& k) {
        for (std::size_t i = 0; i < k.size(); ++i) k[i] = i % 4 == 2 ? F : i % 4 == 0 && i > 0 ? S : layer_kind::conv;
@@ -462,6 +543,20 @@ inline void finish(const model_config& c, layer_kinds& k) {
   if (ends_full && !k.empty()) k.back() = F;
 }
 
+/// Whether layers of a kind run in a model type: those of some ask the cache for index keys or convolutions, or have no
+/// mask for the kind (modeling_X.py).
+[[nodiscard]] inline bool may_have(std::string_view type, layer_kind kind) {
+  const bool indexed = kind == layer_kind::indexed;
+  for (const std::string_view t : {"axk2", "deepseek_v32", "glm_moe_dsa", "hy_v4", "hy_v4_vl_text"}) {
+    if (t == type) return indexed;
+  }
+  if (type == "bailing_hybrid" || type == "kimi_linear") return kind == F || kind == L;
+  if (type == "lfm2" || type == "lfm2_moe") return kind == F || kind == layer_kind::conv;
+  if (type == "glm5_next_text") return indexed || kind == L;
+  if (type.starts_with("inkling")) return kind == layer_kind::hybrid || kind == layer_kind::hybrid_sliding;
+  return true;
+}
+
 [[nodiscard]] constexpr const pattern_rule* pattern_of(std::string_view model_type) noexcept {
   for (const pattern_rule& rule : pattern_rules) {
     if (rule.model_type == model_type) return &rule;
@@ -487,18 +582,28 @@ inline void finish(const model_config& c, layer_kinds& k) {
                "one entry a layer");
       }
       detail::finish(c, *kinds);
+      for (std::size_t i = 0; i < kinds->size(); ++i) {
+        if (detail::may_have(c.model_type(), (*kinds)[i])) continue;
+        c.array("layer_types")->child(i).fail("not a kind of layer that this model type runs", "the class's own kinds");
+      }
       return std::move(*kinds);
     }
   }
   layer_kinds kinds(n, layer_kind::full);
   if (rule != nullptr) {
     rule->fill(c, kinds);
+    if (c.model_type() == "zamba2" && kinds.size() != n) {  // its list has the released model's length
+      c.fail("num_hidden_layers", "the class lists " + std::to_string(kinds.size()) + " layers",
+             "as many, or layers_block_type");
+    }
   } else if (c.model_type() == "qwen2_moe" || c.model_type() == "qwen3_moe") {
     if (detail::has_window(c)) detail::all(kinds, layer_kind::sliding);
-  } else if (c.field("sliding_window")) {
-    detail::all(kinds, layer_kind::sliding);
-  } else if (c.field("attention_chunk_size")) {
-    detail::all(kinds, layer_kind::chunked);
+  } else {  // cache_utils.py, get_layer_types_and_kwargs
+    const layer_overrides layers(c, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (layers.count(i, "sliding_window")) kinds[i] = layer_kind::sliding;
+      else if (layers.count(i, "attention_chunk_size")) kinds[i] = layer_kind::chunked;
+    }
   }
   detail::finish(c, kinds);
   return kinds;

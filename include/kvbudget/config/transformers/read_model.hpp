@@ -19,6 +19,7 @@ struct read_options {
   /// generate() builds the cross cache from the decoder's config, so that it slides where the decoder does; forward()
   /// alone makes it of full layers.
   bool cache_built_by_generate = false;
+  bool windows_are_full = false;  ///< the cache has full layers only, whatever the config says
 };
 
 /// A model as transformers caches it.
@@ -38,7 +39,9 @@ struct cached_model {
   checked_count conv_row_bytes = 0U;   ///< per sequence: what the slices of module states keep alive after a step
   bool pairs_empty_cross_cache = false;  ///< forward() makes an encoder-decoder cache, encoder or not
   bool has_static_cache = true;
+  std::uint64_t layers_of_config = 0;  ///< that a cache made from the config has, where the model has others; else 0
   std::vector<config::provenance> sources;
+  std::vector<std::string> notes;
 };
 
 namespace detail {
@@ -66,7 +69,7 @@ class model_reader {
   [[nodiscard]] cached_model read() {
     const std::string_view type = c_.model_type();
     result_.model_type = std::string(type);
-    if (is_one_of(type, types_without_cache) || is_one_of(c_.published_model_type(), types_without_cache)) {
+    if (is_one_of(type, types_without_cache) || is_one_of(c_.root_model_type(), types_without_cache)) {
       c_.root().fail("model_type", *c_.root().find("model_type"), "this model type keeps no cache of its own",
                      "a model type that caches");
     }
@@ -75,9 +78,18 @@ class model_reader {
                      "this model type's cache (hashed buckets) fits no layer kind of this library",
                      "a model type that `kvbudget models` lists");
     }
+    refuse_encoder();
+    if (!is_before(5, 4)) c_.check_fields();  // since when the classes check them (configuration_utils.py)
     if (type == "rwkv" || type == "xlstm" || type == "xlnet") read_own_cache(type);
     else read_layers();
     result_.sources = c_.sources();
+    if (const std::string encoder = bare_encoder(); !encoder.empty()) {
+      result_.layers = {};
+      result_.has_static_cache = false;
+      result_.has_cross_attention = result_.pairs_empty_cross_cache = false;
+      result_.notes.push_back(encoder + " is an encoder here, and keeps no cache");
+    }
+    if (std::string note = c_.defaults_alone(); !note.empty()) result_.notes.push_back(std::move(note));
     return std::move(result_);
   }
 
@@ -92,11 +104,33 @@ class model_reader {
     result_.num_layers = c_.count("num_hidden_layers").value_or(result_.layers.layers().size());
   }
 
+  /// A class that has no decoder takes no cache: T5EncoderModel and its like, and heads on an encoder.
+  void refuse_encoder() const {
+    const std::string name = c_.architecture();
+    for (const std::string_view ending : {"EncoderModel", "ForAudioClassification"}) {
+      if (!name.ends_with(ending)) continue;
+      c_.root().fail("architectures", c_.root().value()["architectures"], "an encoder, which has no cache",
+                     "a class that generates");
+    }
+  }
+
+  /// BERT and its like: the bare model caches only as a decoder, and other heads than a causal one hand no cache on
+  /// (modeling_bert.py, BertModel.forward). The name of such a class, or nothing.
+  [[nodiscard]] std::string bare_encoder() const {
+    const std::string name = c_.architecture();
+    if (name.empty() || !c_.caches_as_decoder()) return {};
+    for (const std::string_view causal : {"ForCausalLM", "LMHeadModel", "Decoder"}) {
+      if (name.ends_with(causal)) return {};
+    }
+    const bool bare = name.ends_with("Model") || name.ends_with("Encoder");
+    return bare && c_.boolean("is_decoder").value_or(false) ? std::string() : name;
+  }
+
   /// Decoder layers as the cache counts them.
   [[nodiscard]] std::uint64_t read_layer_count() {
     std::string_view field = "num_hidden_layers";
     for (const std::string_view own : {"decoder_layers", "num_decoder_layers"}) {
-      if (c_.count(own)) field = own;
+      if (c_.reads(own) && c_.count(own)) field = own;
     }
     const std::string_view type = c_.model_type();
     if (type == "longcat_flash") field = "num_layers";
@@ -117,8 +151,16 @@ class model_reader {
     const std::uint64_t n = read_layer_count();
     layer_kinds kinds = read_layer_kinds(c_, n, o_.version);
     result_.num_layers = kinds.size();
+    check_attention(kinds);
+    if (o_.windows_are_full) {
+      for (layer_kind& kind : kinds) {
+        if (kind == layer_kind::sliding || kind == layer_kind::chunked) kind = layer_kind::full;
+      }
+    }
+    if (c_.count("num_decoder_layers") && c_.reads("num_decoder_layers")) count_layers_of_config(n);
     apply_loops(kinds);
     share_kv(kinds);
+    check_lists(n);
     const attention_rows rows(c_, kinds.size(), o_.version);
     if (c_.model_type() == "mllama_text_model") cross_layers_ = listed_layers("cross_attention_layers");
     if (c_.model_type() == "qwen4_exp_text") embedding_layers_ = listed_layers("ple_layer_ids");
@@ -144,6 +186,36 @@ class model_reader {
     add_model_state(rows, kinds);
     add_cross_attention(rows, kinds);
     describe(rows, kinds);
+  }
+
+  /// A cache that is made from the config counts the encoder's layers where the class does not call the decoder's
+  /// decoder_layers (configuration_utils.py, get_text_config); ProphetNet's own forward() makes it so.
+  void count_layers_of_config(std::uint64_t decoder_layers) {
+    const bool prophetnet = c_.model_type() == "prophetnet";
+    const std::uint64_t counted = c_.required_count(prophetnet ? "num_encoder_layers" : "num_hidden_layers");
+    if (counted >= decoder_layers) return;
+    result_.layers_of_config = counted;
+    if (prophetnet) c_.fail("num_decoder_layers", "more than num_encoder_layers, which the cache counts", "at most as many");
+  }
+
+  /// Lists of MLP types have one entry a layer, although no cache depends on them.
+  void check_lists(std::uint64_t n) const {
+    const auto types = c_.array("mlp_layer_types");
+    if (!types || types->value().size() == n) return;
+    // Without layer_types the class does not compare, and the model runs out of entries only where there are too few.
+    if (types->value().size() < n || c_.in_file("layer_types")) types->fail("not as many as layers", "one entry a layer");
+  }
+
+  /// Positions are counted by an attention layer: a model that has some, and none in this config, does not run
+  /// (cache_utils.py, Cache.get_seq_length).
+  void check_attention(const layer_kinds& kinds) const {
+    for (const std::string_view recurrent : {"mamba", "mamba2", "falcon_mamba"}) {
+      if (c_.model_type() == recurrent) return;
+    }
+    for (const layer_kind kind : kinds) {
+      if (kind != layer_kind::linear && kind != layer_kind::conv && kind != layer_kind::none) return;
+    }
+    if (!kinds.empty()) c_.fail("layer_types", "no layer with attention, which such a model needs", "at least one");
   }
 
   [[nodiscard]] bool indexers_on_every_layer() const {
@@ -222,6 +294,13 @@ class model_reader {
       return;
     }
     shares_kv_ = shared > 0;
+    for (std::size_t i = kinds.size() - shared; i < kinds.size(); ++i) {
+      const auto last_own = kinds.end() - static_cast<std::ptrdiff_t>(shared);
+      const bool all_shared = type != "gemma3n_text" && shared == kinds.size();  // the assistants' form
+      if (!all_shared && std::find(kinds.begin(), last_own, kinds[i]) == last_own) {
+        c_.fail("num_kv_shared_layers", "a layer shares K and V, and no earlier one of its type has any", "fewer layers");
+      }
+    }
     for (std::size_t i = kinds.size() - shared; i < kinds.size(); ++i) kinds[i] = layer_kind::none;
   }
 
@@ -378,12 +457,13 @@ class model_reader {
 
   [[nodiscard]] bool attends_to_encoder() const {
     const bool adds = c_.boolean("add_cross_attention").value_or(false);
+    const bool has_decoder = c_.reads("decoder_layers") && c_.count("decoder_layers");
     // A decoder made for an encoder always has cross attention; BERT and its like only when they are told so.
-    if (is_one_of(c_.published_model_type(), assembled_types)) return adds || c_.count("decoder_layers");
+    if (is_one_of(c_.root_model_type(), assembled_types)) return adds || has_decoder;
     if (c_.model_type() == "blip_text_model") return c_.boolean("is_decoder").value_or(true);
-    if (c_.published_model_type() == "musicgen_melody") return false;  // modeling_musicgen_melody.py concatenates
+    if (c_.root_model_type() == "musicgen_melody") return false;  // modeling_musicgen_melody.py concatenates
     // A decoder that was made for an encoder has cross attention, used alone or not.
-    return adds || c_.count("decoder_layers") || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
+    return adds || has_decoder || c_.root().boolean("is_encoder_decoder").value_or(c_.composite_is_encoder_decoder()) ||
            c_.boolean("is_encoder_decoder").value_or(false);
   }
 
@@ -397,17 +477,17 @@ class model_reader {
         !encoder_decoder && (is_before(5, 0) ? is_one_of(c_.model_type(), pairing_types_before_5)
                                              : is_one_of(c_.model_type(), pairing_types));
     if (c_.model_type() == "blip_text_model") result_.pairs_empty_cross_cache = true;
-    result_.encoder_is_prefix = c_.published_model_type() == "musicgen_melody";
+    result_.encoder_is_prefix = c_.root_model_type() == "musicgen_melody";
     if (!encoder_decoder) {
       // The pair of caches is made all the same; its cross half stays empty.
-      if (!is_one_of(c_.published_model_type(), assembled_types) && !result_.encoder_is_prefix) return;
+      if (!is_one_of(c_.root_model_type(), assembled_types) && !result_.encoder_is_prefix) return;
       for (std::size_t i = 0; i < kinds.size(); ++i) {
         result_.layers.add(static_cast<std::int64_t>(i), {"cross_attention", {no_cache{}}});
       }
       return;
     }
     result_.has_cross_attention = true;
-    if (c_.published_model_type() == "blip") {  // the image's patches and a class token (modeling_blip.py)
+    if (c_.root_model_type() == "blip") {  // the image's patches and a class token (modeling_blip.py)
       const auto vision = c_.root().object("vision_config");
       std::uint64_t size = 384, patch = 16;  // the defaults of BlipVisionConfig
       if (vision) {
@@ -417,12 +497,16 @@ class model_reader {
       const checked_count side = checked_count(size) / patch;
       result_.encoder_positions = (side * side + 1U).value();
     }
-    const bool may_slide = o_.cache_built_by_generate && c_.published_model_type().starts_with("t5gemma");
+    // Both halves are made from the decoder's config, but in T5Gemma's own forward().
+    const bool may_slide = o_.cache_built_by_generate || !c_.root_model_type().starts_with("t5gemma");
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const row_shape shape = rows.cross_at(i);
       const kv_row k = row(shape.k_heads, shape.k_width, o_.k_type);
       const kv_row v = row(shape.v_heads, shape.v_width, o_.v_type);
-      const tokens kept = may_slide && kinds[i] == layer_kind::sliding ? window(rows, i) : tokens();
+      const tokens kept = !may_slide                           ? tokens()
+                          : kinds[i] == layer_kind::sliding ? window(rows, i)
+                          : kinds[i] == layer_kind::chunked ? tokens(rows.chunk(i).value_or(0))
+                                                            : tokens();
       result_.layers.add(static_cast<std::int64_t>(i), {"cross_attention", {cross_attention{k, v, kept}}});
     }
   }

@@ -67,11 +67,14 @@ namespace detail {
 /// Kimi Delta Attention: q, k and v of one width; one d x d matrix per head.
 [[nodiscard]] inline state_shape kimi_delta_attention(const model_config& c) {
   std::uint64_t width = 0, heads = 0, kernel = 0;
-  if (c.model_type() == "bailing_hybrid") {
-    const auto own = c.count("linear_head_dim", 1);
-    width = own ? *own : c.required_count("head_dim", 1);
-    heads = c.required_count("num_attention_heads", 1);
-    kernel = c.required_count("short_conv_kernel_size", 1);
+  if (c.model_type() == "bailing_hybrid") {  // computed from fields of other names, unless the file states them
+    const auto own = [&](std::string_view field, std::string_view source) {
+      const auto stated = c.count(field, 1);
+      return stated ? *stated : c.required_count(source, 1);
+    };
+    width = own("linear_head_dim", "head_dim");
+    heads = own("linear_num_heads", "num_attention_heads");
+    kernel = own("linear_conv_kernel_dim", "short_conv_kernel_size");
   } else {
     const auto checkpoint = c.object("linear_attn_config");
     const auto read = [&](std::string_view key, std::string_view field) {
@@ -93,6 +96,14 @@ namespace detail {
   return (inner / heads).value();
 }
 
+/// The heads of an SSM fill its inner width; where a config contradicts itself the model does not run.
+inline void check_ssm_heads(const model_config& c, std::string_view heads_field, checked_count heads,
+                            checked_count width, checked_count inner) {
+  if (heads * width == inner) return;
+  c.fail(heads_field, "heads x width of a head is not the inner width of " + std::to_string(inner.value()),
+         "widths that agree");
+}
+
 /// State of a linear layer or of the recurrent half of a hybrid one.
 struct state_rule {
   std::string_view model_type;
@@ -100,7 +111,9 @@ struct state_rule {
 };
 
 inline constexpr auto mamba1_rule = [](const model_config& c, const row_shape&) {
-  const checked_count inner = expanded(c, "expand", c.required_count("hidden_size", 1));
+  // The class computes intermediate_size, and a file that states it has the last word.
+  const auto own = c.count("intermediate_size", 1);
+  const checked_count inner = own ? checked_count(*own) : expanded(c, "expand", c.required_count("hidden_size", 1));
   return mamba1(inner, c.required_count("conv_kernel", 1), c.required_count("state_size", 1));
 };
 inline constexpr auto jamba_rule = [](const model_config& c, const row_shape&) {
@@ -114,6 +127,7 @@ inline constexpr auto bamba_rule = [](const model_config& c, const row_shape&) {
   const checked_count inner = own ? checked_count(*own) : expanded(c, "mamba_expand", hidden);
   const std::uint64_t heads = c.required_count("mamba_n_heads", 1);
   const std::uint64_t state = c.required_count("mamba_d_state", 1);
+  check_ssm_heads(c, "mamba_n_heads", heads, ssm_head_width(c, inner, heads), inner);
   return mamba2(inner, c.required_count("mamba_n_groups", 1), state, c.required_count("mamba_d_conv", 1),
                 checked_count(heads) * ssm_head_width(c, inner, heads) * state);
 };
@@ -150,6 +164,7 @@ inline constexpr state_rule state_rules[] = {
      [](const model_config& c, const row_shape&) {
        const checked_count inner = expanded(c, "expand", c.required_count("hidden_size", 1));
        const std::uint64_t state = c.required_count("state_size", 1);
+       check_ssm_heads(c, "num_heads", c.required_count("num_heads", 1), c.required_count("head_dim", 1), inner);
        return mamba2(inner, c.required_count("n_groups", 1), state, c.required_count("conv_kernel", 1),
                      checked_count(c.required_count("num_heads", 1)) * c.required_count("head_dim", 1) * state);
      }},
@@ -186,10 +201,12 @@ inline constexpr state_rule state_rules[] = {
      }},
     {"zaya",
      [](const model_config& c, const row_shape& a) {
-       // Both parts in the model's type; two positions of q and k, and half of the values (modeling_zaya.py).
+       // Both parts in the model's type: q and k as far as the two convolutions look back, and half of the values
+       // (modeling_zaya.py).
        const checked_count channels =
            (checked_count(c.required_count("num_attention_heads", 1)) + a.k_heads) * a.k_width;
-       return state_shape{channels * 2U + checked_count(a.k_heads) * a.k_width / 2U, 0U, 0U};
+       const checked_count back = checked_count(c.required_count("cca_time0", 1)) + c.required_count("cca_time1", 1) - 2U;
+       return state_shape{channels * back + checked_count(a.k_heads) * a.k_width / 2U, 0U, 0U};
      }},
 };
 
