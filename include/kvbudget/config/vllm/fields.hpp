@@ -119,6 +119,13 @@ class config_fields {
     if (result) remember(name, *result, source);
     return result;
   }
+  /// The same for a check: it is no quantity of the answer.
+  [[nodiscard]] std::optional<std::uint64_t> count_in_passing(std::string_view name) const {
+    const std::size_t known = sources_.size();
+    const auto result = count(name);
+    sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(known), sources_.end());
+    return result;
+  }
   [[nodiscard]] std::uint32_t count_or(std::string_view name, std::uint64_t other, std::uint64_t lowest = 0) const {
     return static_cast<std::uint32_t>(count(name, lowest).value_or(other));
   }

@@ -51,7 +51,12 @@ class layer_reader {
     multimodal_ = (found->flags & multimodal) != 0;
     bool supports_pp = (found->flags & no_pipeline) == 0;
     if (found->reading == reading::wrapper) {
-      const std::string inner = architecture_name(f_.text(), f_.model_type());
+      // A part that names no type is read by the class that the wrapper's class gives it; beside the wrapper's own
+      // fields there is only the wrapper's name.
+      const std::string_view type = f_.class_model_type();
+      const bool flat = f_.text().pointer() == f_.root().pointer();
+      const std::string own = f_.model_type();
+      const std::string inner = flat ? architecture_of(type) : architecture_name(f_.text(), type.empty() ? own : type);
       found = find_architecture(inner);
       if (found == nullptr || found->reading == reading::wrapper) unknown_architecture(f_.text(), inner);
     }
@@ -77,6 +82,9 @@ class layer_reader {
     if (const auto names = config.array("architectures"); names && !names->value().empty()) {
       return std::string(config_fields::word(*names, 0));
     }
+    return architecture_of(model_type);
+  }
+  static std::string architecture_of(std::string_view model_type) {
     for (const architecture_of_type& t : architectures_of_types) {
       if (t.model_type == model_type) return std::string(t.architecture);
     }
@@ -170,7 +178,7 @@ class layer_reader {
     for (const std::string_view type : {"arcee", "aria_text", "cwm", "deepseek_v2", "gemma2", "gemma3_text",
                                         "gemma3n_text", "gpt_neox", "hyperclovax", "llama", "vaultgemma"}) {
       if (f_.class_model_type() != type) continue;
-      if (f_.count("hidden_size", 1).value_or(0) % std::max(m.num_attention_heads, 1U) != 0)
+      if (f_.count_in_passing("hidden_size").value_or(0) % std::max(m.num_attention_heads, 1U) != 0)
         refuse("hidden_size is not a multiple of num_attention_heads");
     }
   }
