@@ -76,8 +76,9 @@ class attention_rows {
   [[nodiscard]] std::uint64_t derived_head_dim(std::size_t i = 0) const {
     const std::uint64_t hidden = hidden_size();
     const std::uint64_t heads = num_attention_heads(i);
-    // Rounded down, a head of odd width has no rotary embedding.
-    if (hidden % heads != 0 && (c_->heads_divide() || !c_->reads("head_dim") || hidden / heads % 2 != 0)) {
+    // Rounded down, a head of odd width has no rotary embedding, but where that covers only a part of it.
+    const bool odd = hidden / heads % 2 != 0 && type_ != "glm4_moe" && type_ != "bamba";
+    if (hidden % heads != 0 && (c_->heads_divide() || !c_->reads("head_dim") || odd)) {
       fail_heads(hidden, "a divisor of hidden_size, or a head_dim of its own");
     }
     c_->derived("head_dim", hidden / heads, "hidden_size / num_attention_heads");
