@@ -116,7 +116,9 @@ def heads_divide(model_type, config_class):
     dividing = next(n for n in (2, 4, 8, 1) if hidden % n == 0 and n != usual_heads)
     if takes(dividing) and not takes(next(n for n in (7, 11, 13, 17) if hidden % n)):
         return True
-    for node in ast.walk(ast.parse(inspect.getsource(modeling_module(model_type, config_class)))):
+    body = ast.parse(inspect.getsource(modeling_module(model_type, config_class))).body
+    own = [c for c in body if isinstance(c, ast.ClassDef) and not any(part in c.name for part in OTHER_CLASSES)]
+    for node in (n for c in own for n in ast.walk(c)):
         if isinstance(node, ast.If) and any(isinstance(n, ast.Raise) for n in node.body):
             test = ast.unparse(node.test)
             width = any(word in test for word in ("hidden", "embed", "d_model"))
@@ -186,11 +188,11 @@ def null_word(name, fate, model_type, config_class):
     made = instance_of_defaults(config_class)
     if fate not in ("declared", "overwritten", "computed", "read") or made is None:
         return "absent"
-    if name in COMPUTED_WITH and name in replaced_when_false(modeling_module(model_type, config_class)):
-        return "zero_too"
     with_null = instance(config_class, **{name: None})
     if with_null is None:
         return "refused"
+    if name in COMPUTED_WITH and name in replaced_when_false(modeling_module(model_type, config_class)):
+        return "zero_too"
     if name in COMPUTED_WITH:
         with_zero = instance(config_class, **{name: 0})
         if with_zero is not None and getattr(with_zero, name) and fate != "overwritten":

@@ -125,8 +125,12 @@ class model_config {
       const char* const name = families::field_names[field.field];
       const found at = in_object(name);
       if (at.in_file == nullptr) continue;
-      if (property) at.where->fail(name, *at.in_file, "a property of this class, which a file cannot set", "no such field");
-      if (at.in_file->is_null()) at.where->fail(name, *at.in_file, "this class takes no null here", "a value, or no such field");
+      if (property) {
+        at.where->fail(name, *at.in_file, "a property of this class, which a file cannot set", "no such field");
+      }
+      if (at.in_file->is_null()) {
+        at.where->fail(name, *at.in_file, "this class takes no null here", "a value, or no such field");
+      }
     }
   }
 
@@ -350,7 +354,9 @@ class model_config {
     for (const std::string_view spelled : {raw, name}) {
       if (own_defaults_apply_) {
         const auto* const own = families::class_defaults + composite_->text_defaults_begin;
-        if (const auto* at = find_default(own, composite_->text_defaults_size, spelled)) return {nullptr, at, spelled, nullptr};
+        if (const auto* at = find_default(own, composite_->text_defaults_size, spelled)) {
+          return {nullptr, at, spelled, nullptr};
+        }
       }
       const auto* const defaults = families::class_defaults + row_->defaults_begin;
       if (const auto* at = find_default(defaults, row_->defaults_size, spelled)) return {nullptr, at, spelled, nullptr};

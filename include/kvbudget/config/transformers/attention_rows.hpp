@@ -76,8 +76,9 @@ class attention_rows {
   [[nodiscard]] std::uint64_t derived_head_dim(std::size_t i = 0) const {
     const std::uint64_t hidden = hidden_size();
     const std::uint64_t heads = num_attention_heads(i);
-    // Rounded down, a head of odd width has no rotary embedding.
-    if (hidden % heads != 0 && (c_->heads_divide() || !c_->reads("head_dim") || hidden / heads % 2 != 0)) {
+    // Rounded down, a head of odd width has no rotary embedding, but where that covers only a part of it.
+    const bool odd = hidden / heads % 2 != 0 && type_ != "glm4_moe" && type_ != "bamba";
+    if (hidden % heads != 0 && (c_->heads_divide() || !c_->reads("head_dim") || odd)) {
       fail_heads(hidden, "a divisor of hidden_size, or a head_dim of its own");
     }
     c_->derived("head_dim", hidden / heads, "hidden_size / num_attention_heads");
@@ -228,8 +229,8 @@ class attention_rows {
     return is_gemma4() && how->value() == "all";
   }
 
-  /// A dump of a live object, which lists the base class's fields as save_pretrained never does: it holds what the class
-  /// computed.
+  /// A dump of a live object, which lists the base class's fields as save_pretrained never does: it holds what the
+  /// class computed.
   [[nodiscard]] bool is_dump() const { return c_->root().find("chunk_size_feed_forward") != nullptr; }
 
   static bool is_full(const config::node& entry) {
@@ -289,9 +290,11 @@ class attention_rows {
   }
   /// Widths of 0 do not run where the class has others.
   void check_latent_widths() const {
+    (void)num_attention_heads();  // at least 1
     for (const std::string_view field : {"v_head_dim", "qk_rope_head_dim", "num_key_value_heads"}) {
       const bool none_is_usual = field == "qk_rope_head_dim" && (type_ == "glm5_next_text" || type_ == "kimi_linear");
-      if (!none_is_usual && c_->fate(field) != families::field_fate::overwritten && c_->count(field) == 0U) c_->fail(field, "zero", "at least 1");
+      const bool counts = !none_is_usual && c_->fate(field) != families::field_fate::overwritten;
+      if (counts && c_->count(field) == 0U) c_->fail(field, "zero", "at least 1");
     }
   }
 
@@ -311,7 +314,9 @@ class attention_rows {
       return heads;
     }
     if (type_ == "jetmoe") return *kv;  // as many for each expert, whatever the heads
-    if (type_ == "diffllama" && *kv % 2 != 0) c_->fail("num_key_value_heads", "odd, and V is split in two", "an even number");
+    if (type_ == "diffllama" && *kv % 2 != 0) {
+      c_->fail("num_key_value_heads", "odd, and V is split in two", "an even number");
+    }
     if (*kv == 0 || heads % *kv != 0) {
       c_->fail("num_key_value_heads", "does not divide num_attention_heads " + std::to_string(heads),
                "a divisor of num_attention_heads");

@@ -195,7 +195,9 @@ class model_reader {
     const std::uint64_t counted = c_.required_count(prophetnet ? "num_encoder_layers" : "num_hidden_layers");
     if (counted >= decoder_layers) return;
     result_.layers_of_config = counted;
-    if (prophetnet) c_.fail("num_decoder_layers", "more than num_encoder_layers, which the cache counts", "at most as many");
+    if (prophetnet) {
+      c_.fail("num_decoder_layers", "more than num_encoder_layers, which the cache counts", "at most as many");
+    }
   }
 
   /// Lists of MLP types have one entry a layer, although no cache depends on them.
@@ -203,7 +205,9 @@ class model_reader {
     const auto types = c_.array("mlp_layer_types");
     if (!types || types->value().size() == n) return;
     // Without layer_types the class does not compare, and the model runs out of entries only where there are too few.
-    if (types->value().size() < n || c_.in_file("layer_types")) types->fail("not as many as layers", "one entry a layer");
+    if (types->value().size() < n || c_.in_file("layer_types")) {
+      types->fail("not as many as layers", "one entry a layer");
+    }
   }
 
   /// Positions are counted by an attention layer: a model that has some, and none in this config, does not run
@@ -298,7 +302,8 @@ class model_reader {
       const auto last_own = kinds.end() - static_cast<std::ptrdiff_t>(shared);
       const bool all_shared = type != "gemma3n_text" && shared == kinds.size();  // the assistants' form
       if (!all_shared && std::find(kinds.begin(), last_own, kinds[i]) == last_own) {
-        c_.fail("num_kv_shared_layers", "a layer shares K and V, and no earlier one of its type has any", "fewer layers");
+        c_.fail("num_kv_shared_layers", "a layer shares K and V, and no earlier one of its type has any",
+                "fewer layers");
       }
     }
     for (std::size_t i = kinds.size() - shared; i < kinds.size(); ++i) kinds[i] = layer_kind::none;

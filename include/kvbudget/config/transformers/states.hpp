@@ -164,7 +164,11 @@ inline constexpr state_rule state_rules[] = {
      [](const model_config& c, const row_shape&) {
        const checked_count inner = expanded(c, "expand", c.required_count("hidden_size", 1));
        const std::uint64_t state = c.required_count("state_size", 1);
-       check_ssm_heads(c, "num_heads", c.required_count("num_heads", 1), c.required_count("head_dim", 1), inner);
+       const std::uint64_t heads = c.required_count("num_heads", 1);
+       check_ssm_heads(c, "num_heads", heads, c.required_count("head_dim", 1), inner);
+       if (heads % c.required_count("n_groups", 1) != 0) {
+         c.fail("n_groups", "does not divide num_heads " + std::to_string(heads), "a divisor of num_heads");
+       }
        return mamba2(inner, c.required_count("n_groups", 1), state, c.required_count("conv_kernel", 1),
                      checked_count(c.required_count("num_heads", 1)) * c.required_count("head_dim", 1) * state);
      }},
@@ -205,7 +209,8 @@ inline constexpr state_rule state_rules[] = {
        // (modeling_zaya.py).
        const checked_count channels =
            (checked_count(c.required_count("num_attention_heads", 1)) + a.k_heads) * a.k_width;
-       const checked_count back = checked_count(c.required_count("cca_time0", 1)) + c.required_count("cca_time1", 1) - 2U;
+       const checked_count back =
+           checked_count(c.required_count("cca_time0", 1)) + c.required_count("cca_time1", 1) - 2U;
        return state_shape{channels * back + checked_count(a.k_heads) * a.k_width / 2U, 0U, 0U};
      }},
 };
