@@ -2,8 +2,6 @@
 // ones that hand over to a scheduler before each access. The scheduler runs the threads as fibers of one thread and
 // goes through all choices in depth-first order; where all fibers sleep, a wake-up was lost.
 #if defined(__linux__)
-#include <ucontext.h>
-
 #include <algorithm>
 #include <functional>
 #include <kvbudget/ledger.hpp>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/fibers.hpp"
 
 using namespace kvbudget;
 
@@ -21,7 +20,7 @@ namespace {
 class scheduler {
  public:
   static scheduler* current;
-  static constexpr int outside = -1;
+  static constexpr int outside = testing::fibers::outside;
 
   /// Runs `bodies` under all schedules, each from a fresh `start()`; calls `after()` at the end of each. Returns how
   /// many. Of more than two threads, those schedules that take a thread off in the middle at most `preemptions` times.
@@ -43,61 +42,29 @@ class scheduler {
 
   /// Before each access to what threads share.
   void step() {
-    if (running_ != outside) yield_to_scheduler();
+    if (running() != outside) fibers_.yield();
   }
   /// Until `ready` says so.
   void block_until(const std::function<bool()>& ready) {
-    if (running_ == outside) return;
-    fibers_[static_cast<std::size_t>(running_)]->ready = &ready;
-    yield_to_scheduler();
-    fibers_[static_cast<std::size_t>(running_)]->ready = nullptr;
+    if (running() != outside) fibers_.block_until(ready);
   }
-  [[nodiscard]] int running() const { return running_; }
+  [[nodiscard]] int running() const { return fibers_.running(); }
 
  private:
-  struct fiber {
-    ucontext_t context{};
-    std::vector<char> stack = std::vector<char>(256 * 1024);
-    const std::function<bool()>* ready = nullptr;
-    const std::function<void()>* body = nullptr;
-    bool done = false;
-  };
   struct choice {
     std::size_t taken, of;
   };
 
-  static void enter() {
-    scheduler& s = *current;
-    fiber& f = *s.fibers_[static_cast<std::size_t>(s.running_)];
-    (*f.body)();
-    f.done = true;
-    s.yield_to_scheduler();
-  }
-  void yield_to_scheduler() { swapcontext(&fibers_[static_cast<std::size_t>(running_)]->context, &main_); }
-
   void run(const std::vector<std::function<void()>>& bodies) {
-    fibers_.resize(bodies.size());
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      if (!fibers_[i]) fibers_[i] = std::make_unique<fiber>();
-      fiber& f = *fibers_[i];
-      f.done = false;
-      f.ready = nullptr;
-      f.body = &bodies[i];
-      getcontext(&f.context);
-      f.context.uc_stack.ss_sp = f.stack.data();
-      f.context.uc_stack.ss_size = f.stack.size();
-      f.context.uc_link = nullptr;
-      makecontext(&f.context, enter, 0);
-    }
+    fibers_.start(bodies);
     std::size_t preempted = 0;
     int last = outside;
     for (std::size_t depth = 0;;) {
       std::vector<int> runnable;
       bool all_done = true;
       for (std::size_t i = 0; i < fibers_.size(); ++i) {
-        all_done = all_done && fibers_[i]->done;
-        if (!fibers_[i]->done && (fibers_[i]->ready == nullptr || (*fibers_[i]->ready)()))
-          runnable.push_back(static_cast<int>(i));
+        all_done = all_done && fibers_.done(i);
+        if (fibers_.runnable(i)) runnable.push_back(static_cast<int>(i));
       }
       if (all_done) break;
       if (runnable.empty()) throw std::logic_error("all threads sleep: " + schedule());
@@ -109,9 +76,8 @@ class scheduler {
         taken = choices_[depth++].taken;
       }
       if (may_go_on && runnable[taken] != last) ++preempted;
-      last = running_ = runnable[taken];
-      swapcontext(&main_, &fibers_[static_cast<std::size_t>(running_)]->context);
-      running_ = outside;
+      last = runnable[taken];
+      fibers_.resume(static_cast<std::size_t>(last));
     }
   }
   bool next_schedule() {
@@ -126,10 +92,8 @@ class scheduler {
     return text;
   }
 
-  ucontext_t main_{};
-  std::vector<std::unique_ptr<fiber>> fibers_;
+  testing::fibers fibers_;
   std::vector<choice> choices_;
-  int running_ = outside;
   std::size_t preemptions_ = 0;
 };
 scheduler* scheduler::current = nullptr;
@@ -142,6 +106,7 @@ template <class T>
 class scheduled_word {
  public:
   scheduled_word(T value = {}) : value_(value) {}
+  /// No other order is taken: what decides must be sequentially consistent.
   [[nodiscard]] T load() const { return step(), value_; }
   void store(T value) { step(), value_ = value; }
   T exchange(T value) { return step(), std::exchange(value_, value); }
@@ -165,7 +130,11 @@ class scheduled_mutex {
     if (locked_) scheduler::current->block_until([this] { return !locked_; });
     locked_ = true;
   }
-  void unlock() { locked_ = false; }
+  /// What follows need not be an access to a word.
+  void unlock() {
+    locked_ = false;
+    step();
+  }
 
  private:
   bool locked_ = false;
@@ -192,6 +161,8 @@ struct scheduled_threading {
   using word = scheduled_word<T>;
   using mutex = scheduled_mutex;
   using condition = scheduled_condition;
+  template <class T>
+  using mark = std::atomic<T>;
   static constexpr std::size_t shards = 2;
   /// The first two fibers have a shard of their own, a third one has none.
   static std::uintptr_t this_thread() noexcept {
