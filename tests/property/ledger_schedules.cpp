@@ -31,6 +31,7 @@ class schedule {
   static inline schedule* current = nullptr;
 
   explicit schedule(std::uint64_t seed) : random_(seed) {
+    choose_switches();
     switches_one_in_ = random_.one_of<std::uint64_t>({1, 2, 3, 8, 30});
     weak_fails_ = random_.between(0, 2) == 0;
     times_out_ = random_.between(0, 2) == 0;
@@ -69,9 +70,14 @@ class schedule {
           states_[i].timed_out = true;
           go_on(i);
         } else {
+          // One whose call nobody disturbs, or several at once.
+          solo_ = paused.size() == 1 || random_.between(0, 2) == 0;
           const std::size_t i = any(paused);
           states_[i].paused = false;
-          solo_ = random_.coin();
+          for (const std::size_t other : paused) {
+            if (!solo_ && (paused.size() == 2 || random_.coin())) states_[other].paused = false;
+          }
+          choose_switches();
           go_on(i);
         }
       } else if (!asleep.empty() && times_out_ && random_.between(0, 15) == 0) {
@@ -94,7 +100,7 @@ class schedule {
     look();
     if (++steps_ > 100'000) fail("does not end");
     if (!failure_.empty()) return stop();
-    if (!solo_ && random_.next() % switches_one_in_ == 0) fibers_.yield();
+    if (!solo_ && switches()) fibers_.yield();
   }
   /// Until `ready`, for a mutex.
   void block_until(const std::function<bool()>& ready) {
@@ -147,6 +153,16 @@ class schedule {
     bool timed_out = false, spurious = false, paused = false;
   };
 
+  /// All the time, or at a few accesses only, so that rare orders of few calls are found as well.
+  void choose_switches() {
+    few_ = random_.coin();
+    const std::uint64_t soon = random_.one_of<std::uint64_t>({10, 25, 60});
+    for (std::uint64_t& at : switch_at_) at = steps_ + random_.between(1, soon);
+  }
+  [[nodiscard]] bool switches() {
+    if (!few_) return random_.next() % switches_one_in_ == 0;
+    return std::find(switch_at_.begin(), switch_at_.end(), steps_) != switch_at_.end();
+  }
   [[nodiscard]] std::size_t any(const std::vector<std::size_t>& of) { return of[random_.next() % of.size()]; }
   void go_on(std::size_t i) {
     do {
@@ -167,11 +183,12 @@ class schedule {
   }
 
   testing::random random_;
-  testing::fibers fibers_;
+  static inline testing::fibers fibers_;  // their stacks serve all runs
   std::vector<state> states_;
   std::string failure_;
   std::uint64_t switches_one_in_ = 1, steps_ = 0, clock_ = 0;
-  bool weak_fails_ = false, times_out_ = false, wakes_for_nothing_ = false, solo_ = false;
+  std::array<std::uint64_t, 3> switch_at_{};
+  bool few_ = false, weak_fails_ = false, times_out_ = false, wakes_for_nothing_ = false, solo_ = false;
 };
 
 void step() {

@@ -14,7 +14,8 @@ class fibers {
 
   /// Anew: none of the bodies has begun.
   void start(const std::vector<std::function<void()>>& bodies) {
-    all_.resize(bodies.size());
+    size_ = bodies.size();
+    if (all_.size() < size_) all_.resize(size_);
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       if (!all_[i]) all_[i] = std::make_unique<fiber>();
       fiber& f = *all_[i];
@@ -28,7 +29,7 @@ class fibers {
       makecontext(&f.context, enter, 0);
     }
   }
-  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool done(std::size_t i) const { return all_[i]->done; }
   /// It has not ended, and what it waits for has happened.
   [[nodiscard]] bool runnable(std::size_t i) const {
@@ -56,7 +57,7 @@ class fibers {
  private:
   struct fiber {
     ucontext_t context{};
-    std::vector<char> stack = std::vector<char>(256 * 1024);
+    std::vector<char> stack = std::vector<char>(128 * 1024);
     const std::function<bool()>* ready = nullptr;
     const std::function<void()>* body = nullptr;
     bool done = false;
@@ -73,6 +74,7 @@ class fibers {
 
   ucontext_t main_{};
   std::vector<std::unique_ptr<fiber>> all_;
+  std::size_t size_ = 0;
   int running_ = outside;
 };
 

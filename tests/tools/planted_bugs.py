@@ -60,7 +60,8 @@ def caught_by(compiler, include, folder, main):
         except subprocess.TimeoutExpired:
             return f"{test}: does not end"
         if run.returncode != 0:
-            said = [x.strip() for x in run.stdout.splitlines() if re.search("seed |FAILED|all threads|^[a-z ]+$", x)]
+            said = [x.strip() for x in run.stdout.splitlines() if re.search("seed |all threads", x)]
+            said += [x.strip() for x in run.stdout.splitlines() if re.search("FAILED|^[a-z ]+$", x)]
             return f"{test}: " + (said[0] if said else f"status {run.returncode}")
     return None
 
