@@ -102,22 +102,32 @@ void step() {
   if (scheduler::current != nullptr) scheduler::current->step();
 }
 
+/// What decides must be sequentially consistent, which fibers cannot tell: nothing weaker is taken.
+void strictly(std::memory_order order) {
+  if (order == std::memory_order_seq_cst) return;
+  std::fputs("a word that decides has a weaker order\n", stderr);
+  std::abort();
+}
+
 template <class T>
 class scheduled_word {
  public:
   scheduled_word(T value = {}) : value_(value) {}
-  /// No other order is taken: what decides must be sequentially consistent.
-  [[nodiscard]] T load() const { return step(), value_; }
-  void store(T value) { step(), value_ = value; }
-  T exchange(T value) { return step(), std::exchange(value_, value); }
-  T fetch_add(T n) { return step(), std::exchange(value_, value_ + n); }
-  T fetch_sub(T n) { return step(), std::exchange(value_, value_ - n); }
-  bool compare_exchange_strong(T& expected, T desired) {
-    step();
+  using order = std::memory_order;
+  static constexpr order strict = std::memory_order_seq_cst;
+  [[nodiscard]] T load(order o = strict) const { return strictly(o), step(), value_; }
+  void store(T value, order o = strict) { strictly(o), step(), value_ = value; }
+  T exchange(T value, order o = strict) { return strictly(o), step(), std::exchange(value_, value); }
+  T fetch_add(T n, order o = strict) { return strictly(o), step(), std::exchange(value_, value_ + n); }
+  T fetch_sub(T n, order o = strict) { return strictly(o), step(), std::exchange(value_, value_ - n); }
+  bool compare_exchange_strong(T& expected, T desired, order o = strict) {
+    strictly(o), step();
     if (value_ != expected) return expected = value_, false;
     return value_ = desired, true;
   }
-  bool compare_exchange_weak(T& expected, T desired) { return compare_exchange_strong(expected, desired); }
+  bool compare_exchange_weak(T& expected, T desired, order o = strict) {
+    return compare_exchange_strong(expected, desired, o);
+  }
 
  private:
   T value_;
@@ -140,10 +150,13 @@ class scheduled_mutex {
   bool locked_ = false;
 };
 
-/// Times out never; a spurious wake-up is not needed to be correct, and would hide a lost one.
+constexpr auto too_late = std::chrono::steady_clock::time_point::min();
+
+/// Times out at once or never; a spurious wake-up is not needed to be correct, and would hide a lost one.
 class scheduled_condition {
  public:
-  std::cv_status wait_until(std::unique_lock<scheduled_mutex>& lock, std::chrono::steady_clock::time_point) {
+  std::cv_status wait_until(std::unique_lock<scheduled_mutex>& lock, std::chrono::steady_clock::time_point deadline) {
+    if (deadline == too_late) return std::cv_status::timeout;
     notified_ = false;
     lock.unlock();
     scheduler::current->block_until([this] { return notified_; });
@@ -185,9 +198,9 @@ class scene {
 
   using numbers = std::array<std::uint64_t, Pools>;
 
-  scene(numbers capacities, numbers credits) {
+  scene(numbers capacities, numbers credits, numbers blocks = all(1)) {
     for (std::size_t p = 0; p < Pools; ++p) {
-      pools_[p] = {"pool", capacities[p], bytes(1U), {{1, tokens(1U), {}}}, credits[p]};
+      pools_[p] = {"pool", capacities[p], bytes(1U), {{1, tokens(blocks[p]), {}}}, credits[p]};
     }
   }
   scene(numbers capacities, std::uint64_t credit) : scene(capacities, all(credit)) {}
@@ -338,6 +351,34 @@ TEST_CASE("who waits is woken by those whose credit was not enough for all pools
   CHECK(schedules > 50);
 }
 
+TEST_CASE("who waits is woken by a large request that had units of the first pool and failed in the second") {
+  // Five of the first pool are free and one of the second; five positions want five and two.
+  scene<2> s({6, 2}, {0, 0}, {1, 4});
+  const std::size_t schedules = s.run([](auto& at) { at.leases[2] = at.books->try_admit(of(1)); },
+                                      {[](auto& at) { at.leases[0] = at.books->try_admit(of(5)); },
+                                       [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
+                                      [](auto& at) {
+                                        require(!at.leases[0], "more than there is");
+                                        require(static_cast<bool>(at.leases[1]), "not admitted");
+                                      },
+                                      3);
+  CHECK(schedules > 100);
+}
+
+TEST_CASE("who waits is woken by a lease that grew too far and gave back what it had of the first pool") {
+  // Eight of the first pool are free and one of the second; it wants eight and two more.
+  scene<2> s({10, 3}, {0, 0}, {1, 4});
+  const std::size_t schedules = s.run(
+      [](auto& at) {
+        at.leases[0] = at.books->try_admit(of(1, 8));
+        at.leases[2] = at.books->try_admit(of(1));
+      },
+      {[](auto& at) { require(at.leases[0].extend(tokens(9U)) == rejection::no_room, "more than there is"); },
+       [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
+      [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); }, 3);
+  CHECK(schedules > 20);
+}
+
 TEST_CASE("two that wait, and one that gives back once for both") {
   scene<1> s({2}, 0);
   const std::size_t schedules = s.run(
@@ -382,6 +423,29 @@ TEST_CASE("who waits is woken by a cancellation, and the next by it") {
        [&](auto& at) { at.leases[1] = at.books->admit(of(1), forever, token.get()); }},
       [](auto& at) { require(at.leases[1].why() == rejection::cancelled, "not cancelled"); });
   CHECK(schedules > 10);
+}
+
+TEST_CASE("at the end of its time a request looks once more") {
+  // The units come back before it waits, or after it has looked.
+  scene<1> s({1}, 0);
+  bool back = false;
+  std::size_t refused = 0;
+  s.run(
+      [&](auto& at) {
+        at.leases[0] = at.books->try_admit(of(1));
+        back = false;
+      },
+      {[&](auto& at) {
+         at.leases[0].release();
+         back = true;
+       },
+       [&](auto& at) {
+         const bool was = back;
+         at.leases[1] = at.books->admit(of(1), too_late);
+         require(at.leases[1] || !was, "late, though there was room");
+       }},
+      [&](auto& at) { refused += at.leases[1].why() == rejection::deadline ? 1 : 0; });
+  CHECK(refused > 0);
 }
 
 TEST_CASE("shared blocks go back exactly once, whoever is last") {
