@@ -106,8 +106,8 @@ class ledger {
     }
     return try_admit_any(r);
   }
-  /// The prompt begins with the prefix, whose blocks are there already. One that was refused is refused here as well, for
-  /// the same reason, one that was given back or moved from as `released`; one made by prefix() stands for none.
+  /// The prompt begins with the prefix, whose blocks are there already. One that was refused is refused here as well,
+  /// for the same reason, one that was given back or moved from as `released`; one made by prefix() stands for none.
   [[nodiscard, gnu::noinline]] lease try_admit(const request& r, const prefix& shared) noexcept {
     const auto here = words_.here();
     rejection why = possible(r, shared);
@@ -289,7 +289,8 @@ class ledger {
   }
   [[gnu::always_inline]] void end(const lease& l) noexcept {
     auto* const own = words_.at_home();
-    if (own == nullptr || !plain_ || l.run_ != nullptr) [[unlikely]] return end_any(l);
+    if (own == nullptr || !plain_ || l.run_ != nullptr) [[unlikely]]
+      return end_any(l);
     const place here{own, true};
     words_.give(here, l.held_);
     here.add(own->ended, 1);

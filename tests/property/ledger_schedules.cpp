@@ -144,7 +144,8 @@ class schedule {
   /// The condition that a fiber sleeps on, if it has been asleep since before `time`.
   [[nodiscard]] const condition* asleep(std::size_t i, std::uint64_t before) const {
     const bool done = fibers_.done(i);
-    return !done && states_[i].sleeps_on != nullptr && states_[i].asleep_since < before ? states_[i].sleeps_on : nullptr;
+    return !done && states_[i].sleeps_on != nullptr && states_[i].asleep_since < before ? states_[i].sleeps_on
+                                                                                        : nullptr;
   }
   [[nodiscard]] std::size_t size() const { return states_.size(); }
 
@@ -190,7 +191,8 @@ class schedule {
   std::string failure_;
   std::uint64_t switches_one_in_ = 1, steps_ = 0, clock_ = 0;
   std::array<std::uint64_t, 3> switch_at_{};
-  bool few_ = false, at_marks_ = false, weak_fails_ = false, times_out_ = false, wakes_for_nothing_ = false, solo_ = false;
+  bool few_ = false, at_marks_ = false, weak_fails_ = false, times_out_ = false, wakes_for_nothing_ = false,
+       solo_ = false;
 };
 
 void step() {
@@ -367,10 +369,12 @@ class program {
       to.capacity = random_.between(2, 10);
       to.unit_bytes = bytes(1U);
       to.credit = random_.one_of<std::uint64_t>({0, to.capacity, random_.between(0, to.capacity)});
-      to.groups[0] = {random_.between(1, 2), tokens(plain ? random_.one_of<std::uint64_t>({1, 2, 4}) : random_.between(1, 4)),
-                      tokens(plain || random_.coin() ? 0 : random_.between(1, 6))};
+      const std::uint64_t block = plain ? random_.one_of<std::uint64_t>({1, 2, 4}) : random_.between(1, 4);
+      const std::uint64_t window = plain || random_.coin() ? 0 : random_.between(1, 6);
+      to.groups[0] = {random_.between(1, 2), tokens(block), tokens(window)};
       if (random_.between(0, 4) == 0) to.groups[1] = {1, {}, {}};
-      if (!plain && random_.between(0, 2) == 0) to.groups[2] = {1, tokens(random_.between(1, 3)), tokens(random_.between(0, 4))};
+      if (!plain && random_.between(0, 2) == 0)
+        to.groups[2] = {1, tokens(random_.between(1, 3)), tokens(random_.between(0, 4))};
     }
     Policy policy{};
     if constexpr (!Policy::reserves) policy.watermark = {random_.between(0, 2) == 0 ? 1U : 0U, 5};
@@ -392,7 +396,7 @@ class program {
     schedule::current = nullptr;
     if (order_.failure().empty()) return {};
     // Nothing ends of a run that went wrong.
-    for (thread& t : threads_) (void)new std::vector<held>(std::move(t.leases)), (void)new std::vector<typename books_type::prefix>(std::move(t.prefixes));
+    (void)new std::vector<thread>(std::move(threads_));
     (void)new std::vector<typename books_type::prefix>(std::move(prefixes_));
     (void)books_.release();
     return order_.failure();
@@ -412,9 +416,10 @@ class program {
   };
 
   // ---- what is right
-  // ---------------------------------------------------------------------------------------------------
+  // --------------------------------------------------------------------------------------------------
 
-  static std::uint64_t own(const cache_group& g, std::uint64_t n, std::uint64_t longest, std::uint64_t shared, bool whole) {
+  static std::uint64_t own(const cache_group& g, std::uint64_t n, std::uint64_t longest, std::uint64_t shared,
+                           bool whole) {
     if (g.units == 0) return 0;
     const std::uint64_t b = g.block_size.count(), w = g.window.count();
     if (b == 0) return whole ? 0 : g.units;
@@ -555,7 +560,8 @@ class program {
     const std::size_t i = t.leases.empty() ? 0 : random_.next() % t.leases.size();
     // Without leases: what gets one, or a cancellation.
     const std::uint64_t kind = random_.between(0, 15);
-    switch (t.leases.empty() && (kind == 11 ? t.prefixes.empty() : kind > 5 && kind != 10 && kind != 12) ? kind % 6 : kind) {
+    switch (t.leases.empty() && (kind == 11 ? t.prefixes.empty() : kind > 5 && kind != 10 && kind != 12) ? kind % 6
+                                                                                                         : kind) {
       case 0:
       case 1:
       case 2: return admit(t, false);
@@ -606,7 +612,8 @@ class program {
       // At the end of its time the first one looks once more.
       if (why == rejection::deadline && order_.solo() && !queue_behind_)
         require(!room(need(s), floor_) || look_at::first(*books_) != nullptr, "late, and there was room");
-      if (undisturbed(alone) && fits && !queue) require(why == rejection::none || why == rejection::never_fits, "not admitted at once");
+      if (undisturbed(alone) && fits && !queue)
+        require(why == rejection::none || why == rejection::never_fits, "not admitted at once");
       return keep(t, std::move(h), began);
     }
     held h{shared != nullptr ? books_->try_admit(r, *shared) : books_->try_admit(r), s};

@@ -1,6 +1,6 @@
-// Threads that admit, wait, extend, shrink, fork, share and cancel at random, while one looks on; more of them than have
-// a shard. Nothing may ever exceed the budget, neither by the ledger's own account nor by what the threads count of
-// their leases themselves, and exactly nothing may be left at the end. Once with a window, which takes the long way
+// Threads that admit, wait, extend, shrink, fork, share and cancel at random, while one looks on; more of them than
+// have a shard. Nothing may ever exceed the budget, neither by the ledger's own account nor by what the threads count
+// of their leases themselves, and exactly nothing may be left at the end. Once with a window, which takes the long way
 // always, and once with pools for which the short one does.
 //
 //   ledger_storm [OPERATIONS [THREADS [SEED]]]

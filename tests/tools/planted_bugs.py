@@ -21,7 +21,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The quickest first: the first that fails decides.
-TESTS = ["property/ledger_schedules", "unit/ledger_interleavings", "threads/ledger_storm", "property/ledger",
+TESTS = ["property/ledger_schedules", "property/ledger", "unit/ledger_interleavings", "threads/ledger_storm",
          "unit/ledger"]
 FLAGS = ["-std=c++20", "-O0", "-pthread", "-w", f"-I{ROOT}/tests"]
 SECONDS = 240

@@ -168,7 +168,8 @@ TEST_CASE("a prefix that is none is refused for its own reason, wherever one is 
   ledger books(admit_resident{{0, 1}}, blocks_of_16(40)), other(admit_resident{{0, 1}}, blocks_of_16(40));
   const request r(160_tokens, 10_tokens);
   const auto reasons = [&](const one_pool::prefix& p) {
-    return std::array{books.try_admit(r, p).why(), books.admit(r, p, late()).why(), books.try_share(160_tokens, p).why()};
+    return std::array{books.try_admit(r, p).why(), books.admit(r, p, late()).why(),
+                      books.try_share(160_tokens, p).why()};
   };
   const auto all = [](rejection why) { return std::array{why, why, why}; };
   const auto most = books.try_admit(request(480_tokens, 0_tokens));  // 10 blocks are left
@@ -204,7 +205,8 @@ TEST_CASE("a prefix that is none is refused for its own reason, wherever one is 
 
 TEST_CASE("a pool that nothing draws on is refused: it would admit for ever") {
   CHECK_THROWS_AS(ledger(admit_resident{}, ledger_pool{"pool", 100, 1_B}), size_error);
-  CHECK_THROWS_AS(ledger(reserve_to_limit{}, ledger_pool{"pool", 100, 1_B, {{0, 16_tokens, {}}, {0, {}, {}}}}), size_error);
+  CHECK_THROWS_AS(ledger(reserve_to_limit{}, ledger_pool{"pool", 100, 1_B, {{0, 16_tokens, {}}, {0, {}, {}}}}),
+                  size_error);
   CHECK_THROWS_AS(ledger(admit_resident{}, std::array{blocks_of_16(10), ledger_pool{"pool", 100, 1_B}}), size_error);
   CHECK_THROWS_AS(ledger(admit_resident{}, byte_pool(model{}, paged{16_tokens}, 1_GiB)), size_error);
   ledger some(admit_resident{{0, 1}}, ledger_pool{"pool", 100, 1_B, {{0, 16_tokens, {}}, {1, {}, {}}}});

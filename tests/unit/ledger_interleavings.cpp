@@ -340,14 +340,13 @@ TEST_CASE("who waits is woken by those who moved units and failed") {
 TEST_CASE("who waits is woken by those whose credit was not enough for all pools") {
   // Credit of the first pool, none of the second: the short way takes, fails and gives back.
   scene<2> s({1, 2}, std::array<std::uint64_t, 2>{1, 0});
-  const std::size_t schedules = s.run(
-      [](auto& at) { at.books->try_admit(of(1)).release(); },
-      {[](auto& at) {
-         at.leases[0] = at.books->try_admit(of(1));
-         at.leases[0].release();
-       },
-       [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
-      [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); }, 3);
+  const std::size_t schedules = s.run([](auto& at) { at.books->try_admit(of(1)).release(); },
+                                      {[](auto& at) {
+                                         at.leases[0] = at.books->try_admit(of(1));
+                                         at.leases[0].release();
+                                       },
+                                       [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
+                                      [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); }, 3);
   CHECK(schedules > 50);
 }
 

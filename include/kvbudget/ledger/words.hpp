@@ -43,8 +43,8 @@ struct standard_threading {
 namespace detail {
 
 /// One thread's statistics and credit; a thread that ends leaves them to the next one with the same address. Only the
-/// owner writes the counters, so that a plain store does. The last shard belongs to all threads that found none of their
-/// own, and has no credit.
+/// owner writes the counters, so that a plain store does. The last shard belongs to all threads that found none of
+/// their own, and has no credit.
 template <std::size_t Pools, class Threading>
 struct alignas(64) shard {
   using counter = typename Threading::template mark<std::uint64_t>;
@@ -68,7 +68,8 @@ struct place {
   shard<Pools, Threading>* at;
   bool own;
 
-  [[gnu::always_inline]] void add(typename shard<Pools, Threading>::counter& counter, std::uint64_t difference) const noexcept {
+  [[gnu::always_inline]] void add(typename shard<Pools, Threading>::counter& counter,
+                                  std::uint64_t difference) const noexcept {
     if (own)
       counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
     else
@@ -117,7 +118,8 @@ class unit_words {
                                                      const units& floor) noexcept {
     for (std::size_t p = 0; p < Pools; ++p) {
       std::uint64_t c = own.credit[p].load();
-      if (c >= n[p] && pools_[p].free.load() >= floor[p] && own.credit[p].compare_exchange_strong(c, c - n[p])) continue;
+      if (c >= n[p] && pools_[p].free.load() >= floor[p] && own.credit[p].compare_exchange_strong(c, c - n[p]))
+        continue;
       while (p-- != 0) own.credit[p].fetch_add(n[p]);
       return false;
     }
