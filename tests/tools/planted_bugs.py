@@ -114,7 +114,8 @@ def main():
         rows = [r for path in options.lists for r in rows_of(path) if not options.only or re.search(options.only, r[0])]
         good = 0
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for row, said, fine in pool.map(tried, rows):
+            for done in concurrent.futures.as_completed([pool.submit(tried, row) for row in rows]):
+                row, said, fine = done.result()
                 good += fine
                 print(f"{row[0]}\t{said}", flush=True)
         print(f"{good} of {len(rows)} caught or equivalent")

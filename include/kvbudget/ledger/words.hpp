@@ -94,16 +94,19 @@ class unit_words {
   [[nodiscard, gnu::noinline]] place_type here() noexcept {
     const std::uintptr_t me = Threading::this_thread();
     std::uint32_t& home = Threading::home();
+    bool unclaimed = false;
     for (const bool claims : {false, true}) {  // first the one that the thread has, wherever it is
       for (std::size_t i = 0; i < Threading::shards; ++i) {
         const std::size_t at = (home + i) % Threading::shards;
         auto& s = shards_[at];
         std::uintptr_t owner = s.owner.load();
+        unclaimed = unclaimed || owner == 0;
         if (owner == me || (claims && owner == 0 && s.owner.compare_exchange_strong(owner, me))) {
           home = static_cast<std::uint32_t>(at);
           return {&s, true};
         }
       }
+      if (!unclaimed) break;
     }
     return {&shards_[Threading::shards], false};
   }
