@@ -57,7 +57,7 @@ class fibers {
  private:
   struct fiber {
     ucontext_t context{};
-    std::vector<char> stack = std::vector<char>(128 * 1024);
+    std::vector<char> stack = std::vector<char>(256 * 1024);
     const std::function<bool()>* ready = nullptr;
     const std::function<void()>* body = nullptr;
     bool done = false;
