@@ -24,7 +24,8 @@ enum class failure : std::uint8_t {
   indivisible,              ///< heads or a state that do not divide among the ranks
   no_such_rank,             ///< a rank that is not below the number of ranks
   unsupported_layer,        ///< the policy has no rule for this kind of layer in this setting
-  unknown_pool              ///< an engine's plan without the memory that it may use has no pool
+  unknown_pool,             ///< an engine's plan without the memory that it may use has no pool
+  empty_pool                ///< a pool without a group that takes units would never be full
 };
 
 /// The exception of the core. It owns no memory; `reason()` is for programs, `what()` for people.
@@ -83,6 +84,9 @@ namespace detail {
 [[noreturn]] inline void plan_has_no_pool_without_its_memory() {
   detail::raise(failure::unknown_pool, "kvbudget: a plan without the memory that it may use has no pool");
 }
+[[noreturn]] inline void pool_has_no_group_that_takes_units() {
+  detail::raise(failure::empty_pool, "kvbudget: a pool has no group that takes units of it");
+}
 [[noreturn]] inline void layer_does_not_divide_among_ranks() {
   detail::raise(failure::indivisible, "kvbudget: heads or a state do not divide among the tensor-parallel ranks");
 }
@@ -104,6 +108,7 @@ constexpr void raise_failure(failure reason) {
     case failure::block_too_large: block_of_a_storage_type_is_too_large();
     case failure::no_such_rank: rank_is_not_below_the_number_of_ranks();
     case failure::unknown_pool: plan_has_no_pool_without_its_memory();
+    case failure::empty_pool: pool_has_no_group_that_takes_units();
     case failure::indivisible: layer_does_not_divide_among_ranks();
     case failure::unsupported_layer: policy_has_no_rule_for_this_layer();
   }

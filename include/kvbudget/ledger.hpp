@@ -47,7 +47,8 @@ class ledger {
   /// Positions of one sequence; a lease counts them in 32 bits.
   static constexpr std::uint64_t max_sequence_length = 0xffff'fffeU;
 
-  /// Raises an overflow where a pool needs more than 64 bits in bytes or positions, or has a share with denominator 0.
+  /// Raises an overflow where a pool needs more than 64 bits in bytes or positions, or has a share with denominator 0,
+  /// and a failure where a pool has no group that takes units of it.
   ledger(const Policy& policy, const std::array<ledger_pool, Pools>& given) : rules_(rules_of(given)), words_(rules_) {
     const auto bound = [&](const units& floor) {
       const limit most = largest_that_fits([&](std::uint64_t n) {
@@ -105,7 +106,8 @@ class ledger {
     }
     return try_admit_any(r);
   }
-  /// The prompt begins with the prefix, whose blocks are there already.
+  /// The prompt begins with the prefix, whose blocks are there already. One that was refused is refused here as well,
+  /// for the same reason, one that was given back or moved from as `released`; one made by prefix() stands for none.
   [[nodiscard, gnu::noinline]] lease try_admit(const request& r, const prefix& shared) noexcept {
     const auto here = words_.here();
     rejection why = possible(r, shared);
@@ -148,6 +150,7 @@ class ledger {
   /// The same behind another prefix: only what is longer is taken.
   [[nodiscard]] prefix try_share(tokens length, const prefix& parent) {
     const std::uint64_t end = length.count();
+    if (parent.why_ != rejection::none) return prefix(parent.why_);
     if (!belongs(parent) || end < parent.length().count()) return prefix(rejection::wrong_length);
     if (end >= prompt_end_) return prefix(rejection::never_fits);
     if (queue_.size() != 0) return prefix(rejection::others_wait);
@@ -195,6 +198,8 @@ class ledger {
  private:
   friend lease;
   friend prefix;
+  template <class>
+  friend struct detail::inspection;
   using run = detail::shared_run<Pools, Threading>;
   using words = detail::unit_words<Pools, Threading>;
   using place = typename words::place_type;
@@ -222,6 +227,7 @@ class ledger {
   }
   [[nodiscard]] rejection possible(const request& r, const prefix& shared) const noexcept {
     const std::uint64_t length = detail::saturating_sum(r.prompt.count(), r.generated.count());
+    if (shared.why_ != rejection::none) return shared.why_;
     if (!belongs(shared) || r.prompt.count() < shared.length().count()) return rejection::wrong_length;
     if (length >= longest_end_ || r.prompt.count() >= prompt_end_) return rejection::never_fits;
     return shared.run_ == nullptr || fits_beside(shared.run_, r) ? rejection::none : rejection::never_fits;
@@ -283,7 +289,8 @@ class ledger {
   }
   [[gnu::always_inline]] void end(const lease& l) noexcept {
     auto* const own = words_.at_home();
-    if (own == nullptr || !plain_ || l.run_ != nullptr) [[unlikely]] return end_any(l);
+    if (own == nullptr || !plain_ || l.run_ != nullptr) [[unlikely]]
+      return end_any(l);
     const place here{own, true};
     words_.give(here, l.held_);
     here.add(own->ended, 1);

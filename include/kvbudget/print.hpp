@@ -64,6 +64,7 @@ class short_text {
     case failure::no_such_rank: return "no_such_rank";
     case failure::unsupported_layer: return "unsupported_layer";
     case failure::unknown_pool: return "unknown_pool";
+    case failure::empty_pool: return "empty_pool";
   }
   return "unknown failure";
 }

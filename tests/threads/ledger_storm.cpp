@@ -1,5 +1,7 @@
-// Threads that admit, wait, extend, shrink, fork, share and cancel at random, while one looks on. Nothing may ever
-// exceed the budget, and exactly nothing may be left at the end.
+// Threads that admit, wait, extend, shrink, fork, share and cancel at random, while one looks on; more of them than
+// have a shard. Nothing may ever exceed the budget, neither by the ledger's own account nor by what the threads count
+// of their leases themselves, and exactly nothing may be left at the end. Once with a window, which takes the long way
+// always, and once with pools for which the short one does.
 //
 //   ledger_storm [OPERATIONS [THREADS [SEED]]]
 #include <atomic>
@@ -19,8 +21,11 @@ namespace {
 using namespace kvbudget;
 
 constexpr tokens block_of_16(16U);
-constexpr std::array<ledger_pool, 3> pools{ledger_pool{"full", 400, bytes(96U), {{1, block_of_16, {}}}, 24U},
-                                           ledger_pool{"window", 260, bytes(64U), {{2, tokens(8U), tokens(21U)}}, {}},
+constexpr std::array<ledger_pool, 3> with_window{ledger_pool{"full", 400, bytes(96U), {{1, block_of_16, {}}}, 24U},
+                                                 ledger_pool{"window", 260, bytes(64U), {{2, tokens(8U), tokens(21U)}}},
+                                                 ledger_pool{"state", 60, bytes(1000U), {{1, {}, {}}}, 4U}};
+constexpr std::array<ledger_pool, 3> plain{ledger_pool{"full", 400, bytes(96U), {{1, block_of_16, {}}}, 60U},
+                                           ledger_pool{"half", 900, bytes(64U), {{2, tokens(8U), {}}}, 90U},
                                            ledger_pool{"state", 60, bytes(1000U), {{1, {}, {}}}, 4U}};
 
 template <class Policy>
@@ -29,13 +34,15 @@ class storm {
   using books_type = ledger<Policy, 3>;
   using lease = typename books_type::lease;
 
+  explicit storm(const std::array<ledger_pool, 3>& pools) : pools_(pools), books_(Policy{}, pools) {}
+
   bool run(std::uint64_t operations, std::uint64_t threads, std::uint64_t seed) {
-    std::atomic<bool> over{false}, done{false};
+    std::atomic<bool> done{false};
     const auto look = [&] {
       for (const pool_snapshot& p : books_.snapshot().pools) {
         if (p.reserved > p.capacity || p.resident > p.reserved || p.stored > p.resident_bytes() ||
             p.high_water > p.capacity) {
-          over = true;
+          over_ = true;
         }
       }
     };
@@ -60,7 +67,7 @@ class storm {
         "%llu admitted, %llu stalled, %llu found no room, %llu did not overtake, %llu too late, %llu cancelled\n",
         count(end.admitted), count(end.stalled), rejected(end, rejection::no_room),
         rejected(end, rejection::others_wait), rejected(end, rejection::deadline), rejected(end, rejection::cancelled));
-    if (over) std::puts("over the budget");
+    if (over_) std::puts("over the budget");
     if (!empty) std::puts("something is left");
     // Nothing moves any more: the credit of the threads that have ended is to be had.
     bool whole = true;
@@ -70,7 +77,7 @@ class storm {
       for (const lease& l : filling) whole = whole && static_cast<bool>(l);
     }
     if (!whole) std::puts("units are missing");
-    return !over && empty && whole;
+    return !over_ && empty && whole;
   }
 
  private:
@@ -79,11 +86,44 @@ class storm {
     return s.rejected[static_cast<std::size_t>(why)];
   }
 
+  /// A lease whose own units are counted from after they are taken until before they go back, so that at no moment more
+  /// is counted than is taken.
+  class counted {
+   public:
+    counted(storm& of, lease l) : of_(&of), lease_(std::move(l)) { count(1); }
+    counted(counted&& other) noexcept : of_(other.of_), lease_(std::move(other.lease_)) {}
+    counted& operator=(counted&& other) noexcept {
+      if (this == &other) return *this;
+      count(~std::uint64_t{0});
+      lease_ = std::move(other.lease_);
+      return *this;
+    }
+    ~counted() { count(~std::uint64_t{0}); }
+    [[nodiscard]] tokens length() const { return lease_.length(); }
+    template <class Change>
+    auto changed(const Change& change) {
+      count(~std::uint64_t{0});
+      auto result = change(lease_);
+      count(1);
+      return result;
+    }
+
+   private:
+    void count(std::uint64_t times) {
+      for (std::size_t p = 0; p < 3; ++p) {
+        const std::uint64_t n = times * lease_.units(p);
+        if (n + of_->counted_[p].fetch_add(n, std::memory_order_relaxed) > of_->pools_[p].capacity) of_->over_ = true;
+      }
+    }
+    storm* of_;
+    lease lease_;
+  };
+
   void work(testing::random random, std::uint64_t operations) {
-    std::vector<lease> leases;
+    std::vector<counted> leases;
     std::vector<typename books_type::prefix> prefixes;
     const auto keep = [&](lease l) {
-      if (l) leases.push_back(std::move(l));
+      if (l) leases.emplace_back(*this, std::move(l));
     };
     for (std::uint64_t i = 0; i < operations; ++i) {
       const std::size_t which = leases.empty() ? 0 : random.next() % leases.size();
@@ -97,25 +137,30 @@ class storm {
         }
         keep(std::move(l));
       } else if (kind < 26) {
-        if (random.between(0, 499) != 0) continue;
+        if (random.between(0, 39) != 0) continue;
         // Few wait, since all others are held back meanwhile; not long, and some until another thread cancels them.
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(random.between(0, 100));
         cancellation& mine = cancel_[random.next() % cancel_.size()];
         keep(books_.admit(r, deadline, &mine));
       } else if (kind < 27) {
-        if (random.between(0, 499) == 0) books_.cancel(cancel_[random.next() % 8]);
+        if (random.between(0, 39) == 0) books_.cancel(cancel_[random.next() % 8]);
       } else if (kind < 60) {
         if (!leases.empty()) {
-          lease& l = leases[which];
-          if (l.extend(l.length() + tokens(random.between(0, 20))) == rejection::no_room) {
+          const tokens length = leases[which].length() + tokens(random.between(0, 20));
+          if (leases[which].changed([&](lease& l) { return l.extend(length); }) == rejection::no_room) {
             leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(which));  // preempted
           }
         }
       } else if (kind < 64) {
-        if (!leases.empty() && leases[which].shrink(tokens(random.between(0, 100))) != rejection::none)
-          leases[which].publish();
+        const tokens length(random.between(0, 100));
+        if (!leases.empty()) {
+          leases[which].changed([&](lease& l) {
+            if (l.shrink(length) != rejection::none) l.publish();
+            return true;
+          });
+        }
       } else if (kind < 70) {
-        if (!leases.empty()) keep(leases[which].fork());
+        if (!leases.empty()) keep(leases[which].changed([](lease& l) { return l.fork(); }));
       } else if (kind < 73) {
         if (prefixes.size() < 3) {
           auto p = prefixes.empty()
@@ -135,15 +180,22 @@ class storm {
     }
   }
 
-  books_type books_{Policy{}, pools};
+  std::array<ledger_pool, 3> pools_;
+  books_type books_;
+  std::array<std::atomic<std::uint64_t>, 3> counted_{};
+  std::atomic<bool> over_{false};
   std::array<cancellation, 64> cancel_{};
 };
 
 template <class Policy>
 bool run(const char* name, std::uint64_t operations, std::uint64_t threads, std::uint64_t seed) {
-  std::printf("%s: %llu operations, %llu threads\n", name, static_cast<unsigned long long>(operations),
-              static_cast<unsigned long long>(threads));
-  return std::make_unique<storm<Policy>>()->run(operations, threads, seed);
+  bool good = true;
+  for (const auto* pools : {&with_window, &plain}) {
+    std::printf("%s, %s: %llu operations, %llu threads\n", name, pools == &plain ? "the short way" : "a window",
+                static_cast<unsigned long long>(operations), static_cast<unsigned long long>(threads));
+    good = std::make_unique<storm<Policy>>(*pools)->run(operations, threads, seed) && good;
+  }
+  return good;
 }
 
 }  // namespace
@@ -152,7 +204,7 @@ int main(int argc, char** argv) {
   const auto argument = [&](int i, std::uint64_t otherwise) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : otherwise;
   };
-  const std::uint64_t operations = argument(1, 200'000), threads = argument(2, 8), seed = argument(3, 1);
+  const std::uint64_t operations = argument(1, 200'000), threads = argument(2, 24), seed = argument(3, 1);
   if (threads == 0) return 2;
   const bool resident = run<admit_resident>("admit_resident", operations, threads, seed);
   const bool reserved = run<reserve_to_limit>("reserve_to_limit", operations, threads, seed);

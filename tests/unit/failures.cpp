@@ -6,6 +6,7 @@
 
 #include <kvbudget/core.hpp>
 #include <kvbudget/engines/llama_cpp.hpp>
+#include <kvbudget/ledger.hpp>
 #include <kvbudget/ledger/vllm.hpp>
 
 using namespace kvbudget;
@@ -50,7 +51,7 @@ TEST_CASE("every failure is raised under its own reason, with a text") {
   for (const failure f : {failure::overflow, failure::negative, failure::division_by_zero, failure::partial_block,
                           failure::exceeds_reservation, failure::too_many_layers, failure::too_many_entries,
                           failure::block_too_large, failure::indivisible, failure::no_such_rank,
-                          failure::unsupported_layer, failure::unknown_pool}) {
+                          failure::unsupported_layer, failure::unknown_pool, failure::empty_pool}) {
     CAPTURE(static_cast<int>(f));
     CHECK(reason_of([&] { (void)checked_count::failed(f).value(); }) == f);
     try {
@@ -113,4 +114,5 @@ TEST_CASE("a failure is named for what failed") {
   for (std::uint32_t i = 0; i < 512; ++i) list.push_back(i);
   CHECK(reason_of([&] { list.push_back(512); }) == failure::too_many_entries);
   CHECK(reason_of([&] { (void)vllm::block_pool(vllm::cache_plan{}); }) == failure::unknown_pool);
+  CHECK(reason_of([&] { ledger(admit_resident{}, ledger_pool{"pool", 10, 1_B}); }) == failure::empty_pool);
 }

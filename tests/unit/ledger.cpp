@@ -164,6 +164,55 @@ TEST_CASE("a prefix is counted once and goes back with the last lease") {
   CHECK(books.snapshot().pools[0].reserved == 0);
 }
 
+TEST_CASE("a prefix that is none is refused for its own reason, wherever one is taken") {
+  ledger books(admit_resident{{0, 1}}, blocks_of_16(40)), other(admit_resident{{0, 1}}, blocks_of_16(40));
+  const request r(160_tokens, 10_tokens);
+  const auto reasons = [&](const one_pool::prefix& p) {
+    return std::array{books.try_admit(r, p).why(), books.admit(r, p, late()).why(),
+                      books.try_share(160_tokens, p).why()};
+  };
+  const auto all = [](rejection why) { return std::array{why, why, why}; };
+  const auto most = books.try_admit(request(480_tokens, 0_tokens));  // 10 blocks are left
+  const auto no_room = books.try_share(176_tokens), never = books.try_share(641_tokens);
+  CHECK(no_room.why() == rejection::no_room);
+  CHECK(reasons(no_room) == all(rejection::no_room));
+  CHECK(reasons(never) == all(rejection::never_fits));
+  auto system = books.try_share(32_tokens), longer = books.try_share(16_tokens, system);
+  CHECK(reasons(longer) == all(rejection::wrong_length));
+  auto chat = std::move(system);
+  CHECK(reasons(system) == all(rejection::released));
+  CHECK(system.why() == rejection::released);
+  CHECK(chat.why() == rejection::none);
+  CHECK(books.try_admit(r, chat));
+  chat.release();
+  CHECK(reasons(chat) == all(rejection::released));
+  const auto elsewhere = other.try_share(32_tokens);
+  CHECK(reasons(elsewhere) == all(rejection::wrong_length));
+  // One that was refused stays so when it moves; what takes its place is one again.
+  auto refused = books.try_share(176_tokens), moved = std::move(refused);
+  CHECK(reasons(refused) == all(rejection::no_room));
+  CHECK(reasons(moved) == all(rejection::no_room));
+  chat = books.try_share(32_tokens);
+  CHECK(chat.why() == rejection::none);
+  CHECK(books.try_admit(r, chat).units(0) == 8);
+  CHECK(books.try_admit(r, one_pool::prefix()).why() == rejection::no_room);  // 10 blocks, where 8 are left
+  const auto now = books.snapshot();
+  CHECK(now.pools[0].reserved == 32);
+  CHECK(now.waiting == 0);
+  CHECK(now.rejected[static_cast<std::size_t>(rejection::released)] == 4);
+  CHECK(now.rejected[static_cast<std::size_t>(rejection::wrong_length)] == 4);
+}
+
+TEST_CASE("a pool that nothing draws on is refused: it would admit for ever") {
+  CHECK_THROWS_AS(ledger(admit_resident{}, ledger_pool{"pool", 100, 1_B}), size_error);
+  CHECK_THROWS_AS(ledger(reserve_to_limit{}, ledger_pool{"pool", 100, 1_B, {{0, 16_tokens, {}}, {0, {}, {}}}}),
+                  size_error);
+  CHECK_THROWS_AS(ledger(admit_resident{}, std::array{blocks_of_16(10), ledger_pool{"pool", 100, 1_B}}), size_error);
+  CHECK_THROWS_AS(ledger(admit_resident{}, byte_pool(model{}, paged{16_tokens}, 1_GiB)), size_error);
+  ledger some(admit_resident{{0, 1}}, ledger_pool{"pool", 100, 1_B, {{0, 16_tokens, {}}, {1, {}, {}}}});
+  CHECK(some.try_admit(request(1_tokens, 0_tokens)).units(0) == 1);
+}
+
 TEST_CASE("credit of another thread is found; units are refused only when they are not there") {
   ledger books(admit_resident{{0, 1}}, blocks_of_16(64, 64));
   std::thread([&] { books.try_admit(request(512_tokens, 0_tokens)).release(); }).join();

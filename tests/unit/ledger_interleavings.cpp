@@ -2,8 +2,6 @@
 // ones that hand over to a scheduler before each access. The scheduler runs the threads as fibers of one thread and
 // goes through all choices in depth-first order; where all fibers sleep, a wake-up was lost.
 #if defined(__linux__)
-#include <ucontext.h>
-
 #include <algorithm>
 #include <functional>
 #include <kvbudget/ledger.hpp>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/fibers.hpp"
 
 using namespace kvbudget;
 
@@ -21,7 +20,7 @@ namespace {
 class scheduler {
  public:
   static scheduler* current;
-  static constexpr int outside = -1;
+  static constexpr int outside = testing::fibers::outside;
 
   /// Runs `bodies` under all schedules, each from a fresh `start()`; calls `after()` at the end of each. Returns how
   /// many. Of more than two threads, those schedules that take a thread off in the middle at most `preemptions` times.
@@ -43,61 +42,29 @@ class scheduler {
 
   /// Before each access to what threads share.
   void step() {
-    if (running_ != outside) yield_to_scheduler();
+    if (running() != outside) fibers_.yield();
   }
   /// Until `ready` says so.
   void block_until(const std::function<bool()>& ready) {
-    if (running_ == outside) return;
-    fibers_[static_cast<std::size_t>(running_)]->ready = &ready;
-    yield_to_scheduler();
-    fibers_[static_cast<std::size_t>(running_)]->ready = nullptr;
+    if (running() != outside) fibers_.block_until(ready);
   }
-  [[nodiscard]] int running() const { return running_; }
+  [[nodiscard]] int running() const { return fibers_.running(); }
 
  private:
-  struct fiber {
-    ucontext_t context{};
-    std::vector<char> stack = std::vector<char>(256 * 1024);
-    const std::function<bool()>* ready = nullptr;
-    const std::function<void()>* body = nullptr;
-    bool done = false;
-  };
   struct choice {
     std::size_t taken, of;
   };
 
-  static void enter() {
-    scheduler& s = *current;
-    fiber& f = *s.fibers_[static_cast<std::size_t>(s.running_)];
-    (*f.body)();
-    f.done = true;
-    s.yield_to_scheduler();
-  }
-  void yield_to_scheduler() { swapcontext(&fibers_[static_cast<std::size_t>(running_)]->context, &main_); }
-
   void run(const std::vector<std::function<void()>>& bodies) {
-    fibers_.resize(bodies.size());
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      if (!fibers_[i]) fibers_[i] = std::make_unique<fiber>();
-      fiber& f = *fibers_[i];
-      f.done = false;
-      f.ready = nullptr;
-      f.body = &bodies[i];
-      getcontext(&f.context);
-      f.context.uc_stack.ss_sp = f.stack.data();
-      f.context.uc_stack.ss_size = f.stack.size();
-      f.context.uc_link = nullptr;
-      makecontext(&f.context, enter, 0);
-    }
+    fibers_.start(bodies);
     std::size_t preempted = 0;
     int last = outside;
     for (std::size_t depth = 0;;) {
       std::vector<int> runnable;
       bool all_done = true;
       for (std::size_t i = 0; i < fibers_.size(); ++i) {
-        all_done = all_done && fibers_[i]->done;
-        if (!fibers_[i]->done && (fibers_[i]->ready == nullptr || (*fibers_[i]->ready)()))
-          runnable.push_back(static_cast<int>(i));
+        all_done = all_done && fibers_.done(i);
+        if (fibers_.runnable(i)) runnable.push_back(static_cast<int>(i));
       }
       if (all_done) break;
       if (runnable.empty()) throw std::logic_error("all threads sleep: " + schedule());
@@ -109,9 +76,8 @@ class scheduler {
         taken = choices_[depth++].taken;
       }
       if (may_go_on && runnable[taken] != last) ++preempted;
-      last = running_ = runnable[taken];
-      swapcontext(&main_, &fibers_[static_cast<std::size_t>(running_)]->context);
-      running_ = outside;
+      last = runnable[taken];
+      fibers_.resume(static_cast<std::size_t>(last));
     }
   }
   bool next_schedule() {
@@ -126,10 +92,8 @@ class scheduler {
     return text;
   }
 
-  ucontext_t main_{};
-  std::vector<std::unique_ptr<fiber>> fibers_;
+  testing::fibers fibers_;
   std::vector<choice> choices_;
-  int running_ = outside;
   std::size_t preemptions_ = 0;
 };
 scheduler* scheduler::current = nullptr;
@@ -138,21 +102,32 @@ void step() {
   if (scheduler::current != nullptr) scheduler::current->step();
 }
 
+/// What decides must be sequentially consistent, which fibers cannot tell: nothing weaker is taken.
+void strictly(std::memory_order order) {
+  if (order == std::memory_order_seq_cst) return;
+  std::fputs("a word that decides has a weaker order\n", stderr);
+  std::abort();
+}
+
 template <class T>
 class scheduled_word {
  public:
   scheduled_word(T value = {}) : value_(value) {}
-  [[nodiscard]] T load() const { return step(), value_; }
-  void store(T value) { step(), value_ = value; }
-  T exchange(T value) { return step(), std::exchange(value_, value); }
-  T fetch_add(T n) { return step(), std::exchange(value_, value_ + n); }
-  T fetch_sub(T n) { return step(), std::exchange(value_, value_ - n); }
-  bool compare_exchange_strong(T& expected, T desired) {
-    step();
+  using order = std::memory_order;
+  static constexpr order strict = std::memory_order_seq_cst;
+  [[nodiscard]] T load(order o = strict) const { return strictly(o), step(), value_; }
+  void store(T value, order o = strict) { strictly(o), step(), value_ = value; }
+  T exchange(T value, order o = strict) { return strictly(o), step(), std::exchange(value_, value); }
+  T fetch_add(T n, order o = strict) { return strictly(o), step(), std::exchange(value_, value_ + n); }
+  T fetch_sub(T n, order o = strict) { return strictly(o), step(), std::exchange(value_, value_ - n); }
+  bool compare_exchange_strong(T& expected, T desired, order o = strict) {
+    strictly(o), step();
     if (value_ != expected) return expected = value_, false;
     return value_ = desired, true;
   }
-  bool compare_exchange_weak(T& expected, T desired) { return compare_exchange_strong(expected, desired); }
+  bool compare_exchange_weak(T& expected, T desired, order o = strict) {
+    return compare_exchange_strong(expected, desired, o);
+  }
 
  private:
   T value_;
@@ -165,16 +140,23 @@ class scheduled_mutex {
     if (locked_) scheduler::current->block_until([this] { return !locked_; });
     locked_ = true;
   }
-  void unlock() { locked_ = false; }
+  /// What follows need not be an access to a word.
+  void unlock() {
+    locked_ = false;
+    step();
+  }
 
  private:
   bool locked_ = false;
 };
 
-/// Times out never; a spurious wake-up is not needed to be correct, and would hide a lost one.
+constexpr auto too_late = std::chrono::steady_clock::time_point::min();
+
+/// Times out at once or never; a spurious wake-up is not needed to be correct, and would hide a lost one.
 class scheduled_condition {
  public:
-  std::cv_status wait_until(std::unique_lock<scheduled_mutex>& lock, std::chrono::steady_clock::time_point) {
+  std::cv_status wait_until(std::unique_lock<scheduled_mutex>& lock, std::chrono::steady_clock::time_point deadline) {
+    if (deadline == too_late) return std::cv_status::timeout;
     notified_ = false;
     lock.unlock();
     scheduler::current->block_until([this] { return notified_; });
@@ -192,6 +174,8 @@ struct scheduled_threading {
   using word = scheduled_word<T>;
   using mutex = scheduled_mutex;
   using condition = scheduled_condition;
+  template <class T>
+  using mark = std::atomic<T>;
   static constexpr std::size_t shards = 2;
   /// The first two fibers have a shard of their own, a third one has none.
   static std::uintptr_t this_thread() noexcept {
@@ -214,9 +198,9 @@ class scene {
 
   using numbers = std::array<std::uint64_t, Pools>;
 
-  scene(numbers capacities, numbers credits) {
+  scene(numbers capacities, numbers credits, numbers blocks = all(1)) {
     for (std::size_t p = 0; p < Pools; ++p) {
-      pools_[p] = {"pool", capacities[p], bytes(1U), {{1, tokens(1U), {}}}, credits[p]};
+      pools_[p] = {"pool", capacities[p], bytes(1U), {{1, tokens(blocks[p]), {}}}, credits[p]};
     }
   }
   scene(numbers capacities, std::uint64_t credit) : scene(capacities, all(credit)) {}
@@ -356,15 +340,42 @@ TEST_CASE("who waits is woken by those who moved units and failed") {
 TEST_CASE("who waits is woken by those whose credit was not enough for all pools") {
   // Credit of the first pool, none of the second: the short way takes, fails and gives back.
   scene<2> s({1, 2}, std::array<std::uint64_t, 2>{1, 0});
+  const std::size_t schedules = s.run([](auto& at) { at.books->try_admit(of(1)).release(); },
+                                      {[](auto& at) {
+                                         at.leases[0] = at.books->try_admit(of(1));
+                                         at.leases[0].release();
+                                       },
+                                       [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
+                                      [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); }, 3);
+  CHECK(schedules > 50);
+}
+
+TEST_CASE("who waits is woken by a large request that had units of the first pool and failed in the second") {
+  // Five of the first pool are free and one of the second; five positions want five and two.
+  scene<2> s({6, 2}, {0, 0}, {1, 4});
+  const std::size_t schedules = s.run([](auto& at) { at.leases[2] = at.books->try_admit(of(1)); },
+                                      {[](auto& at) { at.leases[0] = at.books->try_admit(of(5)); },
+                                       [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
+                                      [](auto& at) {
+                                        require(!at.leases[0], "more than there is");
+                                        require(static_cast<bool>(at.leases[1]), "not admitted");
+                                      },
+                                      3);
+  CHECK(schedules > 100);
+}
+
+TEST_CASE("who waits is woken by a lease that grew too far and gave back what it had of the first pool") {
+  // Eight of the first pool are free and one of the second; it wants eight and two more.
+  scene<2> s({10, 3}, {0, 0}, {1, 4});
   const std::size_t schedules = s.run(
-      [](auto& at) { at.books->try_admit(of(1)).release(); },
-      {[](auto& at) {
-         at.leases[0] = at.books->try_admit(of(1));
-         at.leases[0].release();
-       },
+      [](auto& at) {
+        at.leases[0] = at.books->try_admit(of(1, 8));
+        at.leases[2] = at.books->try_admit(of(1));
+      },
+      {[](auto& at) { require(at.leases[0].extend(tokens(9U)) == rejection::no_room, "more than there is"); },
        [](auto& at) { at.leases[1] = at.books->admit(of(1), forever); }},
       [](auto& at) { require(static_cast<bool>(at.leases[1]), "not admitted"); }, 3);
-  CHECK(schedules > 50);
+  CHECK(schedules > 20);
 }
 
 TEST_CASE("two that wait, and one that gives back once for both") {
@@ -411,6 +422,29 @@ TEST_CASE("who waits is woken by a cancellation, and the next by it") {
        [&](auto& at) { at.leases[1] = at.books->admit(of(1), forever, token.get()); }},
       [](auto& at) { require(at.leases[1].why() == rejection::cancelled, "not cancelled"); });
   CHECK(schedules > 10);
+}
+
+TEST_CASE("at the end of its time a request looks once more") {
+  // The units come back before it waits, or after it has looked.
+  scene<1> s({1}, 0);
+  bool back = false;
+  std::size_t refused = 0;
+  s.run(
+      [&](auto& at) {
+        at.leases[0] = at.books->try_admit(of(1));
+        back = false;
+      },
+      {[&](auto& at) {
+         at.leases[0].release();
+         back = true;
+       },
+       [&](auto& at) {
+         const bool was = back;
+         at.leases[1] = at.books->admit(of(1), too_late);
+         require(at.leases[1] || !was, "late, though there was room");
+       }},
+      [&](auto& at) { refused += at.leases[1].why() == rejection::deadline ? 1 : 0; });
+  CHECK(refused > 0);
 }
 
 TEST_CASE("shared blocks go back exactly once, whoever is last") {

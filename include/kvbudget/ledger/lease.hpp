@@ -204,11 +204,13 @@ class basic_shared_prefix {
     ledger_ = std::exchange(other.ledger_, nullptr);
     run_ = std::exchange(other.run_, nullptr);
     why_ = other.why_;
+    if (ledger_ != nullptr) other.why_ = rejection::released;
     return *this;
   }
   ~basic_shared_prefix() { release(); }
 
   [[nodiscard]] explicit operator bool() const noexcept { return ledger_ != nullptr; }
+  /// Why it is empty; none if it is not, or was made without a ledger.
   [[nodiscard]] rejection why() const noexcept { return why_; }
   /// Positions of the prefix, those of its parents included.
   [[nodiscard]] tokens length() const noexcept { return tokens(run_ != nullptr ? run_->end : 0); }
@@ -217,6 +219,7 @@ class basic_shared_prefix {
 
   void release() noexcept {
     if (ledger_ == nullptr) return;
+    why_ = rejection::released;
     Ledger& ledger = *std::exchange(ledger_, nullptr);
     ledger.drop(ledger.words_.here(), std::exchange(run_, nullptr), true);
     ledger.queue_.wake();

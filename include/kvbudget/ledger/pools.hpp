@@ -117,7 +117,8 @@ struct pool_rule {
   growing_group groups[max_groups] = {};
 
   constexpr pool_rule() noexcept = default;
-  /// Raises an overflow where capacity x bytes, or x positions, needs more than 64 bits.
+  /// Raises an overflow where capacity x bytes, or x positions, needs more than 64 bits, and a failure where no group
+  /// takes units, so that the pool would admit for ever.
   constexpr explicit pool_rule(const ledger_pool& p)
       : capacity(p.capacity), unit_bytes(p.unit_bytes), name(p.name), credit(p.credit.value_or(p.capacity / 1024)) {
     checked_count common = 1U;  // the least common multiple of the block sizes
@@ -152,6 +153,7 @@ struct pool_rule {
       slots_per_position += to.slots;
     }
     fixed = of_every_sequence.value();
+    if (size == 0 && fixed == 0) pool_has_no_group_that_takes_units();
     plain = size == 0 || (size == 1 && groups[0].power_of_two && groups[0].window == 0);
     if (plain && size == 1) {
       shift = groups[0].shift;

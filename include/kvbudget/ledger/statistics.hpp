@@ -17,7 +17,7 @@ enum class rejection : std::uint8_t {
   wrong_length,  ///< a prompt shorter than its prefix, a prefix of another ledger, a lease cut into what it shares
   deadline,      ///< the time to wait is over
   cancelled,     ///< the wait was cancelled
-  released       ///< a lease that was given back or moved from does not grow
+  released       ///< a lease or prefix that was given back or moved from is of no use
 };
 inline constexpr std::size_t rejections = 9;
 inline constexpr const char* rejection_names[rejections] = {"none",         "no_room",      "never_fits", "others_wait",

@@ -73,6 +73,8 @@ class wait_queue {
   }
 
  private:
+  template <class>
+  friend struct detail::inspection;
   struct waiter {
     typename Threading::condition changed;
     const cancellation* ended_by;

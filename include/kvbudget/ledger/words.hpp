@@ -15,6 +15,10 @@
 namespace kvbudget {
 
 namespace detail {
+/// The tests count the units in the words themselves; defined there.
+template <class Books>
+struct inspection;
+
 /// The shard that the thread found last. Its address differs between threads that live at the same time.
 inline thread_local std::uint32_t thread_home = 0;
 }  // namespace detail
@@ -23,6 +27,8 @@ inline thread_local std::uint32_t thread_home = 0;
 struct standard_threading {
   template <class T>
   using word = std::atomic<T>;  ///< what decides
+  template <class T>
+  using mark = std::atomic<T>;  ///< what only counts, and whose a shard is
   using mutex = std::mutex;
   using condition = std::condition_variable;
   /// Threads that have statistics and credit of their own. Further ones, and those that come after so many have been,
@@ -37,14 +43,14 @@ struct standard_threading {
 namespace detail {
 
 /// One thread's statistics and credit; a thread that ends leaves them to the next one with the same address. Only the
-/// owner writes the counters, so that a plain store does. The last shard belongs to all threads that found none of their
-/// own, and has no credit.
+/// owner writes the counters, so that a plain store does. The last shard belongs to all threads that found none of
+/// their own, and has no credit.
 template <std::size_t Pools, class Threading>
 struct alignas(64) shard {
-  using counter = std::atomic<std::uint64_t>;
+  using counter = typename Threading::template mark<std::uint64_t>;
 
-  std::atomic<std::uintptr_t> owner{0};
-  typename Threading::template word<std::uint64_t> credit[Pools]{};
+  typename Threading::template mark<std::uintptr_t> owner{0};  // all threads without a shard read it
+  alignas(64) typename Threading::template word<std::uint64_t> credit[Pools]{};
   // Differences: what one thread adds another may take away. Their sums over all shards are right.
   counter admitted{0};
   counter ended{0};
@@ -62,7 +68,8 @@ struct place {
   shard<Pools, Threading>* at;
   bool own;
 
-  [[gnu::always_inline]] void add(std::atomic<std::uint64_t>& counter, std::uint64_t difference) const noexcept {
+  [[gnu::always_inline]] void add(typename shard<Pools, Threading>::counter& counter,
+                                  std::uint64_t difference) const noexcept {
     if (own)
       counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
     else
@@ -87,16 +94,19 @@ class unit_words {
   [[nodiscard, gnu::noinline]] place_type here() noexcept {
     const std::uintptr_t me = Threading::this_thread();
     std::uint32_t& home = Threading::home();
+    bool unclaimed = false;
     for (const bool claims : {false, true}) {  // first the one that the thread has, wherever it is
       for (std::size_t i = 0; i < Threading::shards; ++i) {
         const std::size_t at = (home + i) % Threading::shards;
         auto& s = shards_[at];
         std::uintptr_t owner = s.owner.load();
+        unclaimed = unclaimed || owner == 0;
         if (owner == me || (claims && owner == 0 && s.owner.compare_exchange_strong(owner, me))) {
           home = static_cast<std::uint32_t>(at);
           return {&s, true};
         }
       }
+      if (!unclaimed) break;
     }
     return {&shards_[Threading::shards], false};
   }
@@ -111,7 +121,8 @@ class unit_words {
                                                      const units& floor) noexcept {
     for (std::size_t p = 0; p < Pools; ++p) {
       std::uint64_t c = own.credit[p].load();
-      if (c >= n[p] && pools_[p].free.load() >= floor[p] && own.credit[p].compare_exchange_strong(c, c - n[p])) continue;
+      if (c >= n[p] && pools_[p].free.load() >= floor[p] && own.credit[p].compare_exchange_strong(c, c - n[p]))
+        continue;
       while (p-- != 0) own.credit[p].fetch_add(n[p]);
       return false;
     }
@@ -177,9 +188,11 @@ class unit_words {
   }
 
  private:
+  template <class>
+  friend struct inspection;
   struct alignas(64) pool_words {
     typename Threading::template word<std::uint64_t> free{0};
-    std::atomic<std::uint64_t> high_water{0};
+    typename Threading::template mark<std::uint64_t> high_water{0};
     std::uint64_t capacity = 0;
     std::uint64_t credit = 0;  // the most that a shard keeps
   };
