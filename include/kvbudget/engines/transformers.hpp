@@ -210,7 +210,7 @@ struct quantized_split {
   const checked_count groups = elements / c.q_group_size;
   // Quanto's groups lie within one index of the axis: a sequence (0), or a place in the head (the last axis).
   const std::uint64_t slices = !quanto ? 1 : axis == 0 ? sequences : row.head_size;
-  if (slices == 0 || (elements / slices % c.q_group_size).value_or(0) != 0) {
+  if (slices != 0 && (elements / slices % c.q_group_size).value_or(0) != 0) {
     return checked_count::failed(failure::partial_block);
   }
   const checked_count scales = row.type.row_bytes(groups * 2U);
