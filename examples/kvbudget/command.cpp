@@ -278,6 +278,7 @@ void put_devices(const command& c, kvbudget::plan_question& q) {
     q.host = any;
     q.host->capacity = kvbudget::parse_bytes(c.host_memory, "--host-memory");
   }
+  std::vector<std::string> names;
   for (const std::string& text : split(c.device)) {
     kvbudget::device_budget device = any;
     if (is_size(text)) {
@@ -286,12 +287,16 @@ void put_devices(const command& c, kvbudget::plan_question& q) {
     } else {
       const kvbudget::known_device& known = kvbudget::config::find_device(text, "--device");
       device.capacity = kvbudget::bytes(known.usable_bytes);
+      names.push_back(std::string(known.name));
       std::string source = std::string(known.name) + ": " + std::string(known.source);
       if (known.nominal_gib != 0) source += ", nominal " + std::to_string(known.nominal_gib) + " GB";
       q.device_sources.push_back(std::move(source));
     }
     q.devices.push_back(device);
   }
+  const bool one_kind = names.size() == q.devices.size() && std::count(names.begin(), names.end(), names[0]) ==
+                                                                static_cast<std::ptrdiff_t>(names.size());
+  if (one_kind) q.device_name = names[0];
 }
 
 /// The usual case is the plan's own workload: what was measured of one was measured of the other.

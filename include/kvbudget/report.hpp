@@ -335,7 +335,7 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
   if (!b.fits) return "does not fit: " + b.binding;
   if (!fits(r)) return "untested: what is known fits, the weights were not given";
   if (b.devices.size() > 1) return "fits; the least is left on device " + b.devices[b.tightest].name;
-  return b.has_workload ? "fits" : "weights and overhead fit; no workload was given";
+  return b.has_workload || !r.answer.engine.empty() ? "fits" : "weights and overhead fit; no workload was given";
 }
 
 [[nodiscard]] inline std::string heading_text(const plan_report& r) {
@@ -414,7 +414,9 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
                                 ? in_all_units(budget.overhead(d.cache_bytes)) + shown(overhead_basis(r))
                                 : std::string("activations and runtime not given: untested"));
   add_line(out, "for cache", in_all_units(budget.available_for_cache()) + "  (computed)");
-  if (r.budget->has_workload) add_line(out, "total", in_all_units(budget.used(d.cache_bytes)));
+  if (r.budget->has_workload || !r.answer.engine.empty()) {
+    add_line(out, "total", in_all_units(budget.used(d.cache_bytes)));
+  }
   return out;
 }
 

@@ -113,14 +113,16 @@ inline constexpr size_unit size_units[] = {{"", 1},      {"B", 1},    {"KiB", ki
   return std::nullopt;
 }
 
-/// Numbers below this are hardly meant as bytes.
+/// A number alone below this is hardly meant as bytes.
 inline constexpr bytes smallest_bare_number{mb};
+[[nodiscard]] constexpr bool lacks_unit(std::string_view text, bytes size) noexcept {
+  return size != bytes() && size < smallest_bare_number && text.find_first_not_of("0123456789.") == text.npos;
+}
 
 /// The same; throws usage_error, also for a small number without a unit: "24" is hardly 24 bytes.
 [[nodiscard]] inline bytes parse_bytes(std::string_view text, const std::string& option = {}) {
   if (const auto size = find_bytes(text)) {
-    const bool bare = text.find_first_not_of("0123456789.") == text.npos;
-    if (!bare || *size == bytes() || *size >= smallest_bare_number) return *size;
+    if (!lacks_unit(text, *size)) return *size;
     throw usage_error({"", option, std::string(text)}, "a number of bytes so small that a unit may be missing",
                       "a unit, such as " + std::string(text) + "GiB or " + std::string(text) + "B");
   }

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto bytes_read = find_bytes(text)) {
     // What is printed with all its digits reads back as the same size.
     if (find_bytes(to_decimal(*bytes_read, gb, 9) + "GB") != bytes_read) __builtin_trap();
-    if (parse_bytes(text) != *bytes_read) __builtin_trap();
+    if (!lacks_unit(text, *bytes_read) && parse_bytes(text) != *bytes_read) __builtin_trap();
   }
   if (const auto share_read = find_share(text)) {
     if (share_read->denominator == 0 || share_read->denominator > 1'000'000'000) __builtin_trap();
@@ -31,7 +31,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       return true;
     }
   };
-  if (refuses([&] { return parse_bytes(text); }) != !find_bytes(text)) __builtin_trap();
+  const auto size_read = find_bytes(text);
+  const bool no_size = !size_read || lacks_unit(text, *size_read);
+  if (refuses([&] { return parse_bytes(text); }) != no_size) __builtin_trap();
   if (refuses([&] { return parse_share(text); }) != !find_share(text)) __builtin_trap();
   if (refuses([&] { return parse_storage_type(text); }) != !find_storage_type(text)) __builtin_trap();
   (void)refuses([&] { return config::engine_version::parse(text); });

@@ -108,6 +108,13 @@ inline void ask_pool(const evaluation& e, const std::optional<workload>& w, capa
   c.max_length = limit{own.max_length, false, own.max_length == 0};
   c.max_sequences = limit{own.max_sequences, false, false};
   c.max_tokens = limit{own.max_tokens, false, false};
+  if (own.holds) {  // of replicas, each with requests of its own
+    c.max_sequences.reset();
+    c.fits = c.fits && *own.holds;
+    if (!*own.holds) c.binding = "the pool of a replica holds fewer requests of these lengths";
+    for (device_share& d : c.devices) d.fits = d.fits && c.fits;
+    return;
+  }
   const bool mix = w && !w->lengths.empty() && e.sequences_add_up;
   if (mix) c.max_sequences = most_of_mix(w->lengths, {e.pool_use}, {own.bytes});
   const std::uint64_t asked = w ? w->sequences : 1;
@@ -145,7 +152,7 @@ inline void ask_pool(const evaluation& e, const std::optional<workload>& w, capa
   }
   const auto add = [&](std::string name, const device_budget& budget, const device_cache* cache) {
     device_share share{std::move(name), budget, 0U, 0U, true};
-    if (cache != nullptr && (w || e.own_capacity)) {
+    if (cache != nullptr && (w || !e.engine.empty())) {  // an engine allocates whether there are requests or not
       share.cache_bytes = cache->bytes;
       share.peak_bytes = larger(share.cache_bytes, cache->peak);
     }

@@ -43,6 +43,8 @@ struct engine_entry {
   void (*apply_placement)(json& options, const placement& where);
   /// What each device leaves for the cache, in the engine's own options; nullptr where the engine does not ask.
   void (*apply_devices)(json& options, const placement& where, const std::vector<bytes>& available);
+  /// Whether the engine's rules for the kind of device are known by this name; nullptr where they do not depend on it.
+  bool (*knows_device)(const std::string& name);
 };
 
 namespace detail {
@@ -240,12 +242,12 @@ inline void give_memory_to_vllm(json& options, const placement& where, const std
 inline constexpr engine_entry engines[] = {
     {"transformers",
      [](const document& d, const json*, const json& options) { return transformers::evaluate(d, options); },
-     detail::apply_to_transformers, "", "pipeline_stages", false, false, detail::place_transformers, nullptr},
+     detail::apply_to_transformers, "", "pipeline_stages", false, false, detail::place_transformers, nullptr, nullptr},
     {"llama.cpp",
      [](const document& d, const json*, const json& options) { return llama_cpp::evaluate(d, options); },
-     detail::apply_to_llama_cpp, "", "devices", true, false, detail::place_llama_cpp, nullptr},
+     detail::apply_to_llama_cpp, "", "devices", true, false, detail::place_llama_cpp, nullptr, nullptr},
     {"vllm", vllm::evaluate, detail::apply_to_vllm, "tensor_parallel_size", "pipeline_parallel_size", false, true,
-     detail::place_vllm, detail::give_memory_to_vllm},
+     detail::place_vllm, detail::give_memory_to_vllm, vllm::is_known_device},
 };
 
 /// Throws usage_error that lists the known engines.

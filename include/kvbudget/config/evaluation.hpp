@@ -60,6 +60,7 @@ struct pool_capacity {
   std::uint64_t max_length = 0;     ///< of one request
   std::uint64_t max_sequences = 0;  ///< requests of that length
   std::uint64_t max_tokens = 0;     ///< positions of such requests
+  std::optional<bool> holds{};      ///< requests of different lengths, where no number of equal ones says it
 };
 
 /// The cache on one device of a placement.

@@ -22,15 +22,26 @@ namespace detail {
   return out;
 }
 
-[[nodiscard]] inline std::vector<std::string> names_of(const known_device& d) {
-  std::vector<std::string> names{lower_letters(d.name)};
+[[nodiscard]] inline std::vector<std::string_view> names_of(const known_device& d) {
+  std::vector<std::string_view> names{d.name};
   std::string_view rest = d.aliases;
   while (!rest.empty()) {
     const std::size_t bar = std::min(rest.find('|'), rest.size());
-    names.push_back(lower_letters(rest.substr(0, bar)));
+    names.push_back(rest.substr(0, bar));
     rest.remove_prefix(std::min(bar + 1, rest.size()));
   }
   return names;
+}
+
+/// `wanted` stands in the name, from the start of a word on: "m1" is not in "SXM 141GB".
+[[nodiscard]] inline bool has_words(std::string_view name, const std::string& wanted) {
+  bool in_word = false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool letter = !lower_letters(name.substr(i, 1)).empty();
+    if (letter && !in_word && lower_letters(name.substr(i)).rfind(wanted, 0) == 0) return true;
+    in_word = letter;
+  }
+  return false;
 }
 
 }  // namespace detail
@@ -41,9 +52,12 @@ namespace detail {
   const std::string wanted = detail::lower_letters(text);
   std::vector<const known_device*> found;
   for (const known_device& d : known_devices) {
-    for (const std::string& name : detail::names_of(d)) {
+    for (const std::string_view text_of_name : detail::names_of(d)) {
+      const std::string name = detail::lower_letters(text_of_name);
       if (name == wanted || name == "nvidia" + wanted || name == "amd" + wanted) return d;
-      if (wanted.empty() || name.find(wanted) == name.npos || (!found.empty() && found.back() == &d)) continue;
+      if (wanted.empty() || !detail::has_words(text_of_name, wanted) || (!found.empty() && found.back() == &d)) {
+        continue;
+      }
       found.push_back(&d);
     }
   }

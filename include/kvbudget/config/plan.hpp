@@ -38,14 +38,28 @@ namespace detail {
   }
   const config::engine_entry& engine = config::find_engine(q.engine);
   config::json settings = q.settings;
+  std::vector<std::string> notes;
   engine.apply_workload(settings, work, q.types);
+  for (const char* const limit : {"max_model_len", "n_ctx", "n_seq_max"}) {
+    if (settings.contains(limit) && !q.settings.contains(limit)) {
+      notes.push_back("planned for " + std::string(limit) + "=" + settings[limit].dump() +
+                      ", which is the workload's: set it to what the engine is started with");
+    }
+  }
+  if (engine.knows_device != nullptr && !settings.contains("device") && !q.devices.empty()) {
+    if (engine.knows_device(q.device_name)) settings["device"] = q.device_name;
+    else notes.push_back("the device's kind is not known to the engine's rules: those of its default device hold");
+  }
   engine.apply_placement(settings, q.where);
   if (!devices.empty() && engine.apply_devices != nullptr && !settings.contains("available_memory")) {
     std::vector<bytes> available;
     for (const device_budget& d : devices) available.push_back(d.available_for_cache());
     engine.apply_devices(settings, q.where, available);
   }
-  return engine.evaluate(located.config, located.hf_quant_config ? &located.hf_quant_config->root : nullptr, settings);
+  config::evaluation e =
+      engine.evaluate(located.config, located.hf_quant_config ? &located.hf_quant_config->root : nullptr, settings);
+  e.notes.insert(e.notes.end(), notes.begin(), notes.end());
+  return e;
 }
 
 /// What the requests of the workload make of an engine's pool. Without a size of its own the pool has just the blocks
@@ -104,6 +118,7 @@ inline void fill_pool(config::evaluation& e, const config::workload& w) {
     }
     config::pool_capacity& sum = *all.own_capacity;
     sum.max_length = std::min(sum.max_length, e.own_capacity->max_length);
+    if (sum.holds) sum.holds = *sum.holds && e.own_capacity->holds.value_or(true);
     sum.max_tokens = (checked_count(sum.max_tokens) + e.own_capacity->max_tokens).value();
   }
   if (all.layers_of && work) all.layers = all.layers_of(*work);
@@ -155,7 +170,12 @@ inline void fill_pool(config::evaluation& e, const config::workload& w) {
       of_last = own;
     }
     answers.push_back(last);
-    if (work) fill_pool(answers.back(), config::device_part{0, nullptr, r, replicas, 0}.share_of(*work));
+    if (!work) continue;
+    const config::workload share = config::device_part{0, nullptr, r, replicas, 0}.share_of(*work);
+    fill_pool(answers.back(), share);
+    if (auto& pool = answers.back().own_capacity; pool && !work->lengths.empty()) {
+      pool->holds = share.lengths.empty() || held_in_pool(answers.back(), share).fits(pool->bytes);
+    }
   }
   return join_replicas(std::move(answers), work);
 }
@@ -490,6 +510,11 @@ inline void note_irrelevant(const plan_question& q, config::evaluation& e) {
   const auto on_host = [](const config::device_cache& d) { return d.name == "host"; };
   if (q.host && std::none_of(e.devices.begin(), e.devices.end(), on_host)) {
     e.notes.push_back("host-memory is irrelevant: no layer is on the host");
+  }
+  if (!q.host && !q.devices.empty() && std::any_of(e.devices.begin(), e.devices.end(), [&](const auto& d) {
+        return on_host(d) && d.bytes > 0;
+      })) {
+    e.notes.push_back("what is on the host is compared with nothing: its memory was not given (host-memory)");
   }
   if (q.where.attention_data_parallel && q.where.tensor_parallel == 1) {
     e.notes.push_back("attention-data-parallel is irrelevant: there is one tensor-parallel rank");

@@ -44,6 +44,7 @@ struct plan_question {
   std::optional<model_weights> files;                    ///< the same from files
   std::vector<std::string> notes;                        ///< on what was given, for the report
   std::vector<std::string> device_sources;               ///< where a known device's capacity comes from
+  std::string device_name;                               ///< of the known device, where all are of one kind
   std::optional<device_budget> host;
   basis weights = basis::untested;
   basis overhead = basis::untested;

@@ -66,6 +66,7 @@ class layer_reader {
     check_heads();
     read_layer_types();
     read_layers();
+    if (num_hidden_layers_ == 0) f_.text().fail_missing("num_hidden_layers", "a whole number, at least 1");
     if ((flags_ & qwen2_model) != 0) check_qwen2_windows();
     if (types_ && std::find(types_->begin(), types_->end(), transformers::layer_kind::full) == types_->end()) {
       m_.model.turboquant_finds_no_layers = m_.model.is_hybrid;

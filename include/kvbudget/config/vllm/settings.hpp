@@ -93,6 +93,20 @@ inline device parse_device(const std::string& text) {
   return d;
 }
 
+}  // namespace detail
+
+/// Whether `device` takes this text.
+[[nodiscard]] inline bool is_known_device(const std::string& text) {
+  try {
+    (void)detail::parse_device(text);
+    return true;
+  } catch (const usage_error&) {
+    return false;
+  }
+}
+
+namespace detail {
+
 inline version parse_version(const std::string& text) {
   const config::engine_version v = config::engine_version::parse(text);
   return {v.major_number, v.minor_number, v.patch_number};
