@@ -57,7 +57,7 @@ template <class Make>
   return outcome::answered;
 }
 
-/// What people call a model that they named by a path: folder/model/config.json and model.gguf are "model".
+/// What people call a model that they named by a path, on one line: folder/model/config.json and model.gguf are "model".
 [[nodiscard]] inline std::string model_name(std::string_view path) {
   if (path == "-") return "standard input";
   const auto drop = [&](std::string_view ending) {
@@ -67,9 +67,9 @@ template <class Make>
   };
   while (drop("/")) {}
   if (!drop("/config.json") && !drop("_config.json") && !drop(".json") && !drop(".gguf")) {
-    return std::string(path);  // a folder, or org/name
+    return detail::printable(std::string(path));  // a folder, or org/name
   }
-  return std::string(path.substr(path.find_last_of('/') + 1));
+  return detail::printable(std::string(path.substr(path.find_last_of('/') + 1)));
 }
 
 /// Names of models, the whole paths where the short ones would be equal.
@@ -78,7 +78,9 @@ template <class Make>
   for (const std::string& path : paths) names.push_back(model_name(path));
   std::vector<std::string> sorted = names;
   std::sort(sorted.begin(), sorted.end());
-  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() ? names : paths;
+  if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end()) return names;
+  for (std::size_t i = 0; i < paths.size(); ++i) names[i] = detail::printable(paths[i]);
+  return names;
 }
 
 /// A plan that was made, or what is known of one that was not.

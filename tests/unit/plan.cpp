@@ -433,3 +433,47 @@ TEST_CASE("a type that only engines know is answered as llama.cpp caches it, and
                             question(10, 0, 1)),
                   config_error);
 }
+
+TEST_CASE("a cache that the engine allocates whatever is asked of it must fit as well") {
+  plan_question q;
+  q.engine = "llama.cpp";
+  q.settings["n_ctx"] = 131'072;
+  q.devices = {device_of(24_GiB)};
+  q.devices[0].weights = 16_GB;
+  q.weights = basis::given;
+  const plan_report r = make_plan(llama_8b(), q);
+  CHECK(r.answer.total_bytes == 16 * gib);
+  CHECK(r.budget->devices[0].cache_bytes == checked_count(16 * gib));
+  CHECK(fits(r) == false);
+}
+
+TEST_CASE("replicas of vLLM with requests of different lengths: each holds those that are dealt to it") {
+  const auto verdict = [](std::vector<std::uint64_t> lengths) {
+    plan_question q;
+    q.engine = "vllm";
+    q.work = config::workload{0, 0, lengths.size(), std::move(lengths)};
+    q.where.data_parallel = 2;
+    q.devices = {device_of(24_GB)};
+    q.devices[0].weights = 16_GB;
+    q.weights = basis::given;
+    return fits(make_plan(llama_8b(), q));
+  };
+  // 3,813 usable blocks of 16 tokens in each
+  CHECK(verdict({1000, 50'000, 1000}) == true);
+  CHECK(verdict({50'000, 50'000, 1000}) == true);
+  CHECK(verdict({50'000, 1000, 50'000}) == false);
+}
+
+TEST_CASE("a known device is the engine's device too, and a size says nothing of its kind") {
+  const auto device = [](const char* name) {
+    plan_question q = question(1000, 0, 1);
+    q.engine = "vllm";
+    q.devices = {device_of(24_GiB)};
+    q.device_name = name;
+    return make_plan(llama_8b(), q).answer.settings["device"];
+  };
+  CHECK(device("NVIDIA GeForce RTX 4090") == "sm89 24GB");
+  CHECK(device("NVIDIA T4") == "sm90 80GB");
+  CHECK(device("") == "sm90 80GB");
+  CHECK_THROWS_AS(config::find_device("M1", "device"), usage_error);  // and not the SXM of 141 GB
+}
