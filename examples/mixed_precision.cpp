@@ -9,7 +9,9 @@ int main() {
   using namespace kvbudget;
   const uniform_batch batch{request(7168_tokens, 1024_tokens), 4};
   const stored_positions policy;
-  const auto show = [](std::string_view name, bytes amount) { fmt::print("{:<34} {:>12} = {:.3g}\n", name, amount, amount); };
+  const auto show = [](std::string_view name, bytes amount) {
+    fmt::print("{:<34} {:>12} = {:.3g}\n", name, amount, amount);
+  };
 
   const auto all_16_bit = grouped_query_attention(8, 128, bf16);
   show("32 layers in bf16", total_bytes(repeated{32, all_16_bit}, policy, batch));

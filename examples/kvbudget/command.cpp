@@ -294,8 +294,8 @@ void put_devices(const command& c, kvbudget::plan_question& q) {
     }
     q.devices.push_back(device);
   }
-  const bool one_kind = names.size() == q.devices.size() && std::count(names.begin(), names.end(), names[0]) ==
-                                                                static_cast<std::ptrdiff_t>(names.size());
+  const bool one_kind = names.size() == q.devices.size() &&
+                        std::count(names.begin(), names.end(), names[0]) == static_cast<std::ptrdiff_t>(names.size());
   if (one_kind) q.device_name = names[0];
 }
 
@@ -377,9 +377,7 @@ kvbudget::plan_question question_of(const command& c) {
   return q;
 }
 
-status status_of(const kvbudget::plan_report& report) {
-  return static_cast<status>(outcome_of(report));
-}
+status status_of(const kvbudget::plan_report& report) { return static_cast<status>(outcome_of(report)); }
 
 void check_format(const std::string& format, const std::string& known) {
   std::string rest = known;
@@ -391,8 +389,8 @@ void check_format(const std::string& format, const std::string& known) {
 }
 
 bool parse(CLI::App& app, int argc, char** argv) {
-  app.set_version_flag("--version", fmt::format("{}.{}.{}", KVBUDGET_VERSION_MAJOR, KVBUDGET_VERSION_MINOR,
-                                                KVBUDGET_VERSION_PATCH));
+  app.set_version_flag("--version",
+                       fmt::format("{}.{}.{}", KVBUDGET_VERSION_MAJOR, KVBUDGET_VERSION_MINOR, KVBUDGET_VERSION_PATCH));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

@@ -15,14 +15,17 @@ namespace {
 
 /// Without a workload: one sequence of the longest length that every model is made for.
 void give_workload(command& c, const std::vector<kvbudget::config::located_config>& models) {
-  const bool stated = !c.prompt.empty() || !c.generate.empty() || !c.sequences.empty() || !c.lengths.empty() || !c.set.empty();
+  const bool stated =
+      !c.prompt.empty() || !c.generate.empty() || !c.sequences.empty() || !c.lengths.empty() || !c.set.empty();
   if (stated) return;
   std::optional<std::uint64_t> length;
   for (const auto& model : models) {
     const auto longest = kvbudget::longest_context(model.config);
     if (longest) length = std::min(length.value_or(*longest), *longest);
   }
-  if (!length) fail_usage("--prompt", "", "missing, and no config says for which length its model is made", "--prompt and --generate");
+  if (!length)
+    fail_usage("--prompt", "", "missing, and no config says for which length its model is made",
+               "--prompt and --generate");
   c.prompt = std::to_string(*length);
   c.generate = "0";
 }
@@ -32,13 +35,15 @@ void give_workload(command& c, const std::vector<kvbudget::config::located_confi
 int compare(int argc, char** argv) {
   CLI::App app{"kvbudget compare: several models, engines or cache types side by side, and what makes the difference"};
   command c;
-  app.add_option("config", c.configs, "as for one plan; the first is what the others are compared with")->type_name("CONFIG");
+  app.add_option("config", c.configs, "as for one plan; the first is what the others are compared with")
+      ->type_name("CONFIG");
   add_plan_options(app, c);
   app.get_option("--engine")->description("engines: none,transformers,llama.cpp,vllm");
   app.get_option("--kv-dtype")->description("element types of the cache: bf16,fp8");
   app.add_option("--format", c.format, "table, json, csv or markdown");
   if (parse(app, argc, argv)) return answered;
-  if (c.configs.empty()) fail_usage("CONFIG", "", "missing", "a config.json, a GGUF file, a folder, '-', or a model id");
+  if (c.configs.empty())
+    fail_usage("CONFIG", "", "missing", "a config.json, a GGUF file, a folder, '-', or a model id");
   check_format(c.format, "table, json, csv, markdown");
 
   std::vector<kvbudget::config::located_config> models;
@@ -49,7 +54,8 @@ int compare(int argc, char** argv) {
   const std::vector<std::string> types = split(c.kv_dtype);
   const std::size_t most = 1000;
   if (models.size() > most / engines.size() / types.size()) {
-    fail_usage("CONFIG", std::to_string(models.size()) + " models", "more than " + std::to_string(most) + " plans", "fewer");
+    fail_usage("CONFIG", std::to_string(models.size()) + " models", "more than " + std::to_string(most) + " plans",
+               "fewer");
   }
   for (const std::string& engine : engines) {
     if (!engine.empty() && engine != "none") (void)kvbudget::config::find_engine(engine);
@@ -61,7 +67,9 @@ int compare(int argc, char** argv) {
       for (const std::string& type : types) {
         std::string varied = engines.size() > 1 ? engine : "";
         if (types.size() > 1) varied += (varied.empty() ? "" : ", ") + type;
-        const std::string name = varied.empty() ? names[i] : models.size() == 1 ? varied : names[i] + " (" + varied + ")";
+        const std::string name = varied.empty()       ? names[i]
+                                 : models.size() == 1 ? varied
+                                                      : names[i] + " (" + varied + ")";
         kvbudget::plan_question question;
         auto made = kvbudget::try_plan(name, c.configs[i], [&] {
           command one = c;

@@ -18,8 +18,8 @@ int models() {
   for (const auto& row : kvbudget::families::model_type_rows) {
     std::string text;
     try {
-      const kvbudget::config::document d{
-          kvbudget::config::json{{"model_type", row.model_type}, {"dtype", "bfloat16"}}, ""};
+      const kvbudget::config::document d{kvbudget::config::json{{"model_type", row.model_type}, {"dtype", "bfloat16"}},
+                                         ""};
       kvbudget::transformers::settings settings;
       const auto m = kvbudget::transformers::read_model(d, settings);
       std::map<std::string, std::uint64_t> kinds;

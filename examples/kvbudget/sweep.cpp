@@ -146,10 +146,10 @@ int sweep(int argc, char** argv) {
       series.name = ranges.size() < 2 ? names[i] : models.size() == 1 ? line : names[i] + " (" + line + ")";
       for (const std::string& value : values) {
         series.points.push_back({value, kvbudget::try_plan(series.name, c.configs[i], [&] {
-          std::vector<std::pair<std::string, std::string>> more = {{report.option, value}};
-          if (ranges.size() == 2) more.emplace_back(lines.name, line);
-          return answer(models[i], question_of(with(arguments, more)));
-        })});
+                                   std::vector<std::pair<std::string, std::string>> more = {{report.option, value}};
+                                   if (ranges.size() == 2) more.emplace_back(lines.name, line);
+                                   return answer(models[i], question_of(with(arguments, more)));
+                                 })});
       }
       report.series.push_back(std::move(series));
     }

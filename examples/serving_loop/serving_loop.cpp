@@ -112,10 +112,8 @@ int main(int argc, char** argv) {
   std::string svg;
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--svg" && i + 1 < argc)
-      svg = argv[++i];
-    else
-      files.emplace_back(argv[i]);
+    if (std::string(argv[i]) == "--svg" && i + 1 < argc) svg = argv[++i];
+    else files.emplace_back(argv[i]);
   }
   try {
     if (files.empty()) compare(serving::synthetic_trace(), mib_512 * 5U, svg);

@@ -84,10 +84,8 @@ inline std::optional<double> seconds_of_day(std::string_view text) {
       continue;
     }
     if (text[i] < '0' || text[i] > '9' || text.size() > 30) return {};
-    if (i > 19)
-      seconds += (scale /= 10) * (text[i] - '0');
-    else
-      seconds = seconds * 10 + (text[i] - '0');
+    if (i > 19) seconds += (scale /= 10) * (text[i] - '0');
+    else seconds = seconds * 10 + (text[i] - '0');
   }
   if (!number(text.substr(11, 2), hours) || !number(text.substr(14, 2), minutes)) return {};
   return 3600.0 * hours + 60.0 * minutes + seconds;

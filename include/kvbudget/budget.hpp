@@ -37,41 +37,39 @@ template <class Fits>
 /// where bytes can shrink (a residual empties, a prompt is cut), `peaks(policy, layer, request, at)` names the earlier
 /// states that may have taken more.
 template <class Layers, class Policy>
-  requires cacheable<Layers, Policy>
-  [[nodiscard]] constexpr checked_count peak_total(const Layers& layers, const Policy& policy,
-                                                   const uniform_batch& batch) {
-    checked_count most = total_footprint(layers, policy, batch).total();
-    const auto at = [&](const request& earlier) {
-      most = larger(most, total_footprint(layers, policy, uniform_batch{earlier, batch.sequences}).total());
-    };
-    detail::layers_of<Layers>::visit(layers, [&](const auto& layer) {
-      if constexpr (requires { peaks(policy, layer, batch.each, at); }) peaks(policy, layer, batch.each, at);
-    });
-    return most;
-  }
+requires cacheable<Layers, Policy>
+[[nodiscard]] constexpr checked_count peak_total(const Layers& layers, const Policy& policy,
+                                                 const uniform_batch& batch) {
+  checked_count most = total_footprint(layers, policy, batch).total();
+  const auto at = [&](const request& earlier) {
+    most = larger(most, total_footprint(layers, policy, uniform_batch{earlier, batch.sequences}).total());
+  };
+  detail::layers_of<Layers>::visit(layers, [&](const auto& layer) {
+    if constexpr (requires { peaks(policy, layer, batch.each, at); }) peaks(policy, layer, batch.each, at);
+  });
+  return most;
+}
 
 /// A cache as one formula: layers x policy. Bytes of a workload, and the exact inverses.
 ///
 /// The inverses hold for every smaller value too: max_length is the largest n such that all lengths up to n fit.
 template <class Layers, class Policy>
-  requires cacheable<Layers, Policy>
+requires cacheable<Layers, Policy>
 struct cache_formula {
   Layers layers;
   Policy policy;
 
   /// Keys, values and other bytes apart. Failures are in the result.
   template <class Batch>
-    requires cacheable<Layers, Policy, Batch>
+  requires cacheable<Layers, Policy, Batch>
   [[nodiscard]] constexpr footprint footprint_of(const Batch& batch) const {
     return total_footprint(layers, policy, batch);
   }
 
   /// Raises a failure.
   template <class Batch>
-    requires cacheable<Layers, Policy, Batch>
-  [[nodiscard]] constexpr bytes bytes_of(const Batch& batch) const {
-    return bytes(footprint_of(batch).total());
-  }
+  requires cacheable<Layers, Policy, Batch>
+  [[nodiscard]] constexpr bytes bytes_of(const Batch& batch) const { return bytes(footprint_of(batch).total()); }
   [[nodiscard]] constexpr bytes bytes_of(const request& one) const { return bytes_of(uniform_batch{one, 1}); }
 
   [[nodiscard]] constexpr bool fits(const uniform_batch& batch, bytes budget) const {

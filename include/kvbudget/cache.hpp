@@ -4,7 +4,8 @@
 //
 //   checked_count positions(policy, layer, request)     slots that one sequence takes in that layer
 //   footprint     allocated(policy, layer, batch)       bytes that a batch takes; only where positions do not suffice
-//   void          peaks(policy, layer, request, at)     only where bytes can shrink as a sequence grows: calls at(earlier)
+//   void          peaks(policy, layer, request, at)     only where bytes can shrink as a sequence grows: calls
+//   at(earlier)
 //                                                       for earlier states of the request that may have taken more
 //
 // An overload may raise: nothing that calls it is noexcept. A policy without a fitting overload does not satisfy
@@ -47,17 +48,19 @@ template <class Policy, class Batch>
   return batch;
 }
 template <class Policy, class Length>
-  requires pads_to_longest<Policy>
+requires pads_to_longest<Policy>
 [[nodiscard]] constexpr uniform_batch batch_under(const Policy&, const ragged_batch<Length>& batch) noexcept {
   return {request(tokens(batch.longest()), tokens()), batch.size()};
 }
 
 // ---- stored positions -------------------------------------------------------------------------------------------
 
-[[nodiscard]] constexpr checked_count positions(const stored_positions&, const full_attention&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const full_attention&,
+                                                const request& r) noexcept {
   return r.length();
 }
-[[nodiscard]] constexpr checked_count positions(const stored_positions&, const mla_attention&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const mla_attention&,
+                                                const request& r) noexcept {
   return r.length();
 }
 [[nodiscard]] constexpr checked_count positions(const stored_positions&, const index_keys&, const request& r) noexcept {
@@ -83,10 +86,12 @@ template <class Policy, class Length>
                                                 const request& r) noexcept {
   return checked_count(r.prompt.count()) + smaller(r.generated.count(), l.window.count());
 }
-[[nodiscard]] constexpr checked_count positions(const stored_positions&, const segment_memory& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const segment_memory& l,
+                                                const request& r) noexcept {
   return smaller(r.length(), l.length.count());
 }
-[[nodiscard]] constexpr checked_count positions(const stored_positions&, const cross_attention& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const stored_positions&, const cross_attention& l,
+                                                const request& r) noexcept {
   return l.window.count() == 0 ? checked_count(r.encoder.count()) : smaller(r.encoder.count(), l.window.count());
 }
 
@@ -148,15 +153,14 @@ concept counts_positions = positional_layer<Layer> && requires(const Policy& p, 
 
 /// Bytes of a uniform batch: positions of one sequence x row x sequences.
 template <class Policy, class Layer>
-  requires counts_positions<Policy, Layer>
-[[nodiscard]] constexpr footprint allocated(const Policy& policy, const Layer& layer,
-                                            const uniform_batch& batch) {
+requires counts_positions<Policy, Layer>
+[[nodiscard]] constexpr footprint allocated(const Policy& policy, const Layer& layer, const uniform_batch& batch) {
   return bytes_of_positions(layer, positions(policy, layer, batch.each) * batch.sequences);
 }
 
 /// Bytes of a ragged batch: the sum of the positions of its sequences x row. One pass over the lengths.
 template <class Policy, class Layer, class Length>
-  requires counts_positions<Policy, Layer>
+requires counts_positions<Policy, Layer>
 [[nodiscard]] constexpr footprint allocated(const Policy& policy, const Layer& layer,
                                             const ragged_batch<Length>& batch) {
   checked_count sum = 0U;
@@ -216,7 +220,8 @@ template <class Length>
 namespace detail {
 /// Of n positions: floor(n / rate) compressed rows; `waiting` rows of kv and of gate, `streams` rows wide; and where
 /// groups overlap (streams > 1) one whole group of kv and gate, once there has been one.
-[[nodiscard]] constexpr footprint compressed(const compressed_keys& l, checked_count n, checked_count waiting) noexcept {
+[[nodiscard]] constexpr footprint compressed(const compressed_keys& l, checked_count n,
+                                             checked_count waiting) noexcept {
   const checked_count row = l.row.row_bytes();
   checked_count sum = n / l.rate * row + waiting * row * l.streams * 2U;
   if (l.streams > 1 && (n / l.rate).value_or(1) > 0) {
@@ -283,7 +288,7 @@ concept caches = requires(const Policy& p, const Layer& l, const Batch& b) {
 };
 
 template <class Policy, class First, class Second, class Batch>
-  requires caches<Policy, First, Batch> && caches<Policy, Second, Batch>
+requires caches<Policy, First, Batch> && caches<Policy, Second, Batch>
 [[nodiscard]] constexpr footprint allocated(const Policy& policy, const layer_pair<First, Second>& pair,
                                             const Batch& batch) {
   return allocated(policy, pair.first, batch) + allocated(policy, pair.second, batch);

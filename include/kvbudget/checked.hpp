@@ -118,9 +118,7 @@ class checked_count {
 }
 
 /// a rounded up to a multiple of b.
-[[nodiscard]] constexpr checked_count round_up(checked_count a, checked_count b) noexcept {
-  return div_ceil(a, b) * b;
-}
+[[nodiscard]] constexpr checked_count round_up(checked_count a, checked_count b) noexcept { return div_ceil(a, b) * b; }
 
 /// The smaller one; a failure of either is the result.
 [[nodiscard]] constexpr checked_count smaller(checked_count a, checked_count b) noexcept {

@@ -47,9 +47,14 @@ struct cache_term {
 };
 
 /// Names of the terms, in their order. The first six have no meaning for a cache of states alone.
-inline constexpr std::array<const char*, 8> cache_term_names = {
-    "positions", "layers that keep positions", "share of positions kept", "KV heads", "elements of K and V per head",
-    "bytes per element", "states and other parts", "as the engine allocates"};
+inline constexpr std::array<const char*, 8> cache_term_names = {"positions",
+                                                                "layers that keep positions",
+                                                                "share of positions kept",
+                                                                "KV heads",
+                                                                "elements of K and V per head",
+                                                                "bytes per element",
+                                                                "states and other parts",
+                                                                "as the engine allocates"};
 
 /// One plan of a comparison.
 struct compared_plan {
@@ -85,13 +90,13 @@ struct cache_difference {
     std::size_t term;  ///< of cache_term_names
     double here;
     double there;
-    double factor;     ///< here / there; the product of all parts is the ratio
+    double factor;  ///< here / there; the product of all parts is the ratio
   };
-  std::size_t plan = 0;      ///< in the comparison
+  std::size_t plan = 0;  ///< in the comparison
   std::size_t against = 0;
   double ratio = 1;
-  std::vector<part> parts;   ///< in the order of the terms; the first is where the two begin to differ
-  std::size_t largest = 0;   ///< of the parts, the one that makes most of the difference
+  std::vector<part> parts;  ///< in the order of the terms; the first is where the two begin to differ
+  std::size_t largest = 0;  ///< of the parts, the one that makes most of the difference
 
   /// Where one of the two keeps states alone there are no terms but the bytes as a whole.
   bool only_bytes = false;
@@ -107,9 +112,15 @@ namespace detail {
 /// Rows of K and V, or of a latent and its rope part.
 template <class Part>
 [[nodiscard]] constexpr std::optional<std::pair<kv_row, kv_row>> rows_of(const Part& part) {
-  if constexpr (requires { part.latent; part.rope; }) {
+  if constexpr (requires {
+                  part.latent;
+                  part.rope;
+                }) {
     return std::pair{part.latent, part.rope};
-  } else if constexpr (requires { part.k; part.v; }) {
+  } else if constexpr (requires {
+                         part.k;
+                         part.v;
+                       }) {
     return std::pair{part.k, part.v};
   } else {
     return std::nullopt;
@@ -136,25 +147,27 @@ template <class Part>
     const std::uint64_t count = m.layers.count(i);
     bool keeps = false;
     for (const layer_part& any : m.layers.kinds()[i].parts) {
-      std::visit([&](const auto& part) {
-        if constexpr (requires { kvbudget::positions(stored_positions{}, part, shapes.front().first); }) {
-          const auto rows = rows_of(part);
-          if (!rows) return;
-          checked_count kept = 0U;
-          for (const auto& [each, sequences] : shapes)
-            kept += kvbudget::positions(stored_positions{}, part, each) * sequences;
-          const auto& [k, v] = *rows;
-          const bool latent = std::same_as<std::remove_cvref_t<decltype(part)>, mla_attention>;
-          const std::uint64_t heads = latent ? 1 : std::max(k.heads, v.heads);
-          const checked_count row_bytes = k.row_bytes() + v.row_bytes();
-          if (kept == checked_count(0U) || row_bytes == checked_count(0U)) return;
-          keeps = true;
-          layer_positions += kept * count;
-          head_positions += kept * count * heads;
-          elements += kept * count * (checked_count(k.heads) * k.head_size + checked_count(v.heads) * v.head_size);
-          bytes_of_rows += row_bytes * kept * count;
-        }
-      }, any);
+      std::visit(
+          [&](const auto& part) {
+            if constexpr (requires { kvbudget::positions(stored_positions{}, part, shapes.front().first); }) {
+              const auto rows = rows_of(part);
+              if (!rows) return;
+              checked_count kept = 0U;
+              for (const auto& [each, sequences] : shapes)
+                kept += kvbudget::positions(stored_positions{}, part, each) * sequences;
+              const auto& [k, v] = *rows;
+              const bool latent = std::same_as<std::remove_cvref_t<decltype(part)>, mla_attention>;
+              const std::uint64_t heads = latent ? 1 : std::max(k.heads, v.heads);
+              const checked_count row_bytes = k.row_bytes() + v.row_bytes();
+              if (kept == checked_count(0U) || row_bytes == checked_count(0U)) return;
+              keeps = true;
+              layer_positions += kept * count;
+              head_positions += kept * count * heads;
+              elements += kept * count * (checked_count(k.heads) * k.head_size + checked_count(v.heads) * v.head_size);
+              bytes_of_rows += row_bytes * kept * count;
+            }
+          },
+          any);
     }
     if (keeps) layers += count;
   }
@@ -274,9 +287,9 @@ namespace detail {
   const compared_plan& base = c.plans[d.against];
   const auto size = [](const compared_plan& p) { return fmt::format("{:.3g}", bytes(p.counts->allocated_bytes)); };
   const bool same = plan.counts->allocated_bytes == base.counts->allocated_bytes;
-  std::string out = fmt::format("{} takes {} {} takes ({} against {})", plan.result.name,
-                                same ? "what" : fmt::format("{:.6g} times what", d.ratio), base.result.name, size(plan),
-                                size(base));
+  std::string out =
+      fmt::format("{} takes {} {} takes ({} against {})", plan.result.name,
+                  same ? "what" : fmt::format("{:.6g} times what", d.ratio), base.result.name, size(plan), size(base));
   if (d.only_bytes) {
     const char* const alone = plan.has_positions() ? "the latter" : base.has_positions() ? "the former" : "each";
     return out + fmt::format(": {} keeps states alone, whatever the length.", alone);
@@ -311,12 +324,23 @@ namespace detail {
 
 [[nodiscard]] inline sheet sheet_of(const comparison& c) {
   sheet out;
-  out.columns = {{"plan", "plan", false},       {"engine", "", false},          {"k_dtype", "K", false},
-                 {"v_dtype", "V", false},       {"cache_bytes", "cache bytes"}, {"cache_gib", "cache"},
-                 {"ratio", "ratio"},            {"positions", "positions"},     {"layers", "layers"},
-                 {"share_kept", "kept"},        {"kv_heads", "KV heads"},       {"elements_per_head", "elements"},
-                 {"bytes_per_element", "bytes"}, {"states", "states"},          {"allocation", "allocated"},
-                 {"fits", "fits", false},       {"reason", "reason", false}};
+  out.columns = {{"plan", "plan", false},
+                 {"engine", "", false},
+                 {"k_dtype", "K", false},
+                 {"v_dtype", "V", false},
+                 {"cache_bytes", "cache bytes"},
+                 {"cache_gib", "cache"},
+                 {"ratio", "ratio"},
+                 {"positions", "positions"},
+                 {"layers", "layers"},
+                 {"share_kept", "kept"},
+                 {"kv_heads", "KV heads"},
+                 {"elements_per_head", "elements"},
+                 {"bytes_per_element", "bytes"},
+                 {"states", "states"},
+                 {"allocation", "allocated"},
+                 {"fits", "fits", false},
+                 {"reason", "reason", false}};
   const compared_plan* base = nullptr;
   for (const compared_plan& p : c.plans) {
     const auto& plan = p.result.plan;
@@ -333,8 +357,9 @@ namespace detail {
     row.push_back(p.counts ? number(difference_of(p, *base).ratio) : cell());
     for (std::size_t i = 0; i < cache_term_names.size(); ++i) {
       const bool known = p.counts && (p.has_positions() || (i == 7 && p.counts->stored_bytes > 0));
-      row.push_back(!known ? cell() : i < 2 ? count_cell(p.term(i).first)
-                                            : cell{fmt::format("{:.6g}", p.value(i)), shown_term(i, p.value(i))});
+      row.push_back(!known  ? cell()
+                    : i < 2 ? count_cell(p.term(i).first)
+                            : cell{fmt::format("{:.6g}", p.value(i)), shown_term(i, p.value(i))});
     }
     const bool asked = plan && plan->budget;
     row.push_back(verdict_cell(plan));
@@ -358,10 +383,14 @@ namespace detail {
     plan["name"] = p.result.name;
     if (p.counts) {
       const cache_counts& n = *p.counts;
-      plan["counts"] = {{"positions", n.positions},           {"layers", n.layers},
-                        {"layer_positions", n.layer_positions}, {"head_positions", n.head_positions},
-                        {"elements", n.elements},             {"position_bytes", n.position_bytes},
-                        {"stored_bytes", n.stored_bytes},     {"allocated_bytes", n.allocated_bytes}};
+      plan["counts"] = {{"positions", n.positions},
+                        {"layers", n.layers},
+                        {"layer_positions", n.layer_positions},
+                        {"head_positions", n.head_positions},
+                        {"elements", n.elements},
+                        {"position_bytes", n.position_bytes},
+                        {"stored_bytes", n.stored_bytes},
+                        {"allocated_bytes", n.allocated_bytes}};
       for (const kind_counts& k : p.kinds) {
         plan["kinds"].push_back(
             {{"kind", k.kind}, {"stored_bytes", k.stored_bytes}, {"allocated_bytes", std::round(k.allocated_bytes)}});

@@ -13,19 +13,19 @@ namespace kvbudget {
 /// Why a size has no value.
 enum class failure : std::uint8_t {
   none,
-  overflow,                 ///< the exact result does not fit in 64 bits
-  negative,                 ///< a difference below zero, or a negative number where a count belongs
-  division_by_zero,         ///< a block size, rate or divisor of zero
-  partial_block,            ///< a row of a tensor is not a whole number of blocks of its storage type
-  exceeds_reservation,      ///< a request is longer than the length that was reserved for it
-  too_many_layers,          ///< more than 65,536 layers
-  too_many_entries,         ///< a list of fixed capacity is full
-  block_too_large,          ///< a block of a storage type takes 2^32 bytes or more
-  indivisible,              ///< heads or a state that do not divide among the ranks
-  no_such_rank,             ///< a rank that is not below the number of ranks
-  unsupported_layer,        ///< the policy has no rule for this kind of layer in this setting
-  unknown_pool,             ///< an engine's plan without the memory that it may use has no pool
-  empty_pool                ///< a pool without a group that takes units would never be full
+  overflow,             ///< the exact result does not fit in 64 bits
+  negative,             ///< a difference below zero, or a negative number where a count belongs
+  division_by_zero,     ///< a block size, rate or divisor of zero
+  partial_block,        ///< a row of a tensor is not a whole number of blocks of its storage type
+  exceeds_reservation,  ///< a request is longer than the length that was reserved for it
+  too_many_layers,      ///< more than 65,536 layers
+  too_many_entries,     ///< a list of fixed capacity is full
+  block_too_large,      ///< a block of a storage type takes 2^32 bytes or more
+  indivisible,          ///< heads or a state that do not divide among the ranks
+  no_such_rank,         ///< a rank that is not below the number of ranks
+  unsupported_layer,    ///< the policy has no rule for this kind of layer in this setting
+  unknown_pool,         ///< an engine's plan without the memory that it may use has no pool
+  empty_pool            ///< a pool without a group that takes units would never be full
 };
 
 /// The exception of the core. It owns no memory; `reason()` is for programs, `what()` for people.

@@ -126,10 +126,10 @@ struct segment_memory {
 /// Keys compressed `rate` positions to one, with the rows that wait for their group to be complete
 /// (DeepSeek-V4 compressor; transformers models/deepseek_v4/modeling_deepseek_v4.py).
 struct compressed_keys {
-  kv_row row;                ///< one compressed key
-  std::uint64_t rate = 1;    ///< positions per compressed key
-  std::uint64_t streams = 1; ///< waiting rows per position, for kv and gate each: 2 where neighbouring groups overlap
-  storage_type gate_type{};  ///< of the gate rows that are kept for the overlap
+  kv_row row;                 ///< one compressed key
+  std::uint64_t rate = 1;     ///< positions per compressed key
+  std::uint64_t streams = 1;  ///< waiting rows per position, for kv and gate each: 2 where neighbouring groups overlap
+  storage_type gate_type{};   ///< of the gate rows that are kept for the overlap
   friend constexpr bool operator==(const compressed_keys&, const compressed_keys&) noexcept = default;
 };
 

@@ -52,7 +52,9 @@ template <class Layers>
 struct layers_of {
   static constexpr checked_count count(const Layers&) noexcept { return 1U; }
   template <class Visit>
-  static constexpr void visit(const Layers& layer, const Visit& f) { f(layer); }
+  static constexpr void visit(const Layers& layer, const Visit& f) {
+    f(layer);
+  }
 };
 
 template <class First, class Second>
@@ -106,9 +108,8 @@ struct layers_of<Layers> {
 
 template <class Policy, class Layers, class Batch>
 struct layers_cost {
-  static constexpr footprint of(const Policy& policy, const Layers& layer, const Batch& batch)
-    requires caches<Policy, Layers, Batch>
-  {
+  static constexpr footprint of(const Policy& policy, const Layers& layer,
+                                const Batch& batch) requires caches<Policy, Layers, Batch> {
     return allocated(policy, layer, batch);
   }
 };
@@ -121,18 +122,17 @@ concept has_cost = requires(const Policy& p, const Layers& l, const Batch& b) {
 
 template <class Policy, class Layer, class Batch>
 struct layers_cost<Policy, repeated<Layer>, Batch> {
-  static constexpr footprint of(const Policy& policy, const repeated<Layer>& layers, const Batch& batch)
-    requires has_cost<Policy, Layer, Batch>
-  {
+  static constexpr footprint of(const Policy& policy, const repeated<Layer>& layers,
+                                const Batch& batch) requires has_cost<Policy, Layer, Batch> {
     return layers_cost<Policy, Layer, Batch>::of(policy, layers.layer, batch) * layers.count;
   }
 };
 
 template <class Policy, class First, class... Rest, class Batch>
 struct layers_cost<Policy, layer_list<First, Rest...>, Batch> {
-  static constexpr footprint of(const Policy& policy, const layer_list<First, Rest...>& layers, const Batch& batch)
-    requires(has_cost<Policy, First, Batch> && (has_cost<Policy, Rest, Batch> && ...))
-  {
+  static constexpr footprint of(const Policy& policy, const layer_list<First, Rest...>& layers,
+                                const Batch& batch) requires(has_cost<Policy, First, Batch> &&
+                                                             (has_cost<Policy, Rest, Batch> && ...)) {
     const footprint first = layers_cost<Policy, First, Batch>::of(policy, layers.first, batch);
     if constexpr (sizeof...(Rest) == 0) {
       return first;
@@ -147,9 +147,8 @@ template <class Policy, layer_range Layers, class Batch>
 struct layers_cost<Policy, Layers, Batch> {
   using layer_type = std::remove_cvref_t<decltype(*std::declval<const Layers&>().begin())>;
 
-  static constexpr footprint of(const Policy& policy, const Layers& layers, const Batch& batch)
-    requires has_cost<Policy, layer_type, Batch>
-  {
+  static constexpr footprint of(const Policy& policy, const Layers& layers,
+                                const Batch& batch) requires has_cost<Policy, layer_type, Batch> {
     footprint sum{0U, 0U, 0U};
     for (auto at = layers.begin(); at != layers.end();) {
       auto next = at;
@@ -166,9 +165,8 @@ template <class Policy, layer_range Layers, class Length>
 struct layers_cost<Policy, Layers, ragged_batch<Length>> {
   using layer_type = std::remove_cvref_t<decltype(*std::declval<const Layers&>().begin())>;
 
-  static constexpr footprint of(const Policy& policy, const Layers& layers, const ragged_batch<Length>& batch)
-    requires has_cost<Policy, layer_type, ragged_batch<Length>>
-  {
+  static constexpr footprint of(const Policy& policy, const Layers& layers, const ragged_batch<Length>& batch) requires
+      has_cost<Policy, layer_type, ragged_batch<Length>> {
     footprint sum{0U, 0U, 0U};
     for (auto at = layers.begin(); at != layers.end(); ++at) {
       bool seen = false;
@@ -190,12 +188,12 @@ concept cacheable = requires(const Policy& p, const Layers& l, const Batch& b) {
   {
     detail::layers_cost<Policy, std::remove_cvref_t<Layers>, std::remove_cvref_t<decltype(batch_under(p, b))>>::of(
         p, l, batch_under(p, b))
-  } -> std::same_as<footprint>;
+    } -> std::same_as<footprint>;
 };
 
 /// What `batch` takes in all `layers` under `policy`. Failures are in the result, not raised.
 template <class Layers, class Policy, class Batch>
-  requires cacheable<Layers, Policy, Batch>
+requires cacheable<Layers, Policy, Batch>
 [[nodiscard]] constexpr footprint total_footprint(const Layers& layers, const Policy& policy, const Batch& batch) {
   if (!detail::layers_of<Layers>::count(layers).fits(max_layers)) {
     return {checked_count::failed(failure::too_many_layers), 0U, 0U};
@@ -206,7 +204,7 @@ template <class Layers, class Policy, class Batch>
 
 /// The same in bytes. Raises a failure (a compile error in a constant expression).
 template <class Layers, class Policy, class Batch>
-  requires cacheable<Layers, Policy, Batch>
+requires cacheable<Layers, Policy, Batch>
 [[nodiscard]] constexpr bytes total_bytes(const Layers& layers, const Policy& policy, const Batch& batch) {
   return bytes(total_footprint(layers, policy, batch).total());
 }

@@ -254,10 +254,8 @@ class ledger {
     const std::uint64_t begin = shared != nullptr ? shared->end : 0;
     units need;
     for (std::size_t p = 0; p < Pools; ++p) {
-      if constexpr (Policy::reserves)
-        need[p] = rules_[p].reserved(limit, begin);
-      else
-        need[p] = rules_[p].held(n, longest, begin);
+      if constexpr (Policy::reserves) need[p] = rules_[p].reserved(limit, begin);
+      else need[p] = rules_[p].held(n, longest, begin);
     }
     return need;
   }
@@ -329,10 +327,8 @@ class ledger {
     units more{}, less{};
     for (std::size_t p = 0; p < Pools; ++p) {
       const std::uint64_t need = detail::saturating_sum(detail::saturating_sum(of_run[p], each[p]), each[p]);
-      if (need > from.held_[p])
-        more[p] = need - from.held_[p];
-      else
-        less[p] = from.held_[p] - need;
+      if (need > from.held_[p]) more[p] = need - from.held_[p];
+      else less[p] = from.held_[p] - need;
     }
     const place here = words_.here();
     if (!take(here, more, units{})) {

@@ -109,7 +109,9 @@ template <class... Kinds>
 struct layers_of<std::variant<Kinds...>> {
   static constexpr checked_count count(const std::variant<Kinds...>&) noexcept { return 1U; }
   template <class Visit>
-  static constexpr void visit(const std::variant<Kinds...>& part, const Visit& f) { std::visit(f, part); }
+  static constexpr void visit(const std::variant<Kinds...>& part, const Visit& f) {
+    std::visit(f, part);
+  }
 };
 
 template <class... Extra>

@@ -16,10 +16,10 @@ namespace kvbudget {
 
 /// Layers with K and V by heads: each rank keeps its heads. Raises failure::indivisible.
 template <class Layer>
-  requires requires(Layer l) {
-    l.k.heads;
-    l.v.heads;
-  }
+requires requires(Layer l) {
+  l.k.heads;
+  l.v.heads;
+}
 [[nodiscard]] constexpr Layer on_rank(Layer layer, std::uint64_t ranks) {
   layer.k.heads = heads_per_rank(layer.k.heads, ranks).value();
   layer.v.heads = heads_per_rank(layer.v.heads, ranks).value();
@@ -35,10 +35,10 @@ template <class Layer>
 }
 /// All heads read the same latent, index keys, compressed keys or hidden states: every rank keeps them whole.
 template <class Layer>
-  requires(std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys> ||
-           std::same_as<Layer, compressed_keys> || std::same_as<Layer, segment_memory> ||
-           std::same_as<Layer, shared_kv> || std::same_as<Layer, no_cache>)
-[[nodiscard]] constexpr Layer on_rank(const Layer& layer, std::uint64_t ranks) {
+requires(std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys> ||
+         std::same_as<Layer, compressed_keys> || std::same_as<Layer, segment_memory> ||
+         std::same_as<Layer, shared_kv> || std::same_as<Layer, no_cache>) [[nodiscard]] constexpr Layer
+    on_rank(const Layer& layer, std::uint64_t ranks) {
   if (ranks == 0) raise_failure(failure::division_by_zero);
   return layer;
 }
@@ -52,9 +52,9 @@ template <class Layer>
 }
 
 /// Context parallelism over an inner policy: the positions of a sequence lie in turn on `ranks` ranks, and rank
-/// `rank` keeps (n + ranks - 1 - rank) / ranks of n: the first ones one more. A rule for what keeps every position only;
-/// states are whole on every rank. Source: vLLM 0.32 admits ceil(n / ranks) on every rank (v1/kv_cache_interface.py,
-/// FullAttentionSpec); that the others may hold one less is arithmetic.
+/// `rank` keeps (n + ranks - 1 - rank) / ranks of n: the first ones one more. A rule for what keeps every position
+/// only; states are whole on every rank. Source: vLLM 0.32 admits ceil(n / ranks) on every rank
+/// (v1/kv_cache_interface.py, FullAttentionSpec); that the others may hold one less is arithmetic.
 template <class Policy>
 struct context_parallel {
   Policy inner;
@@ -63,10 +63,10 @@ struct context_parallel {
 };
 
 template <class Policy, class Layer>
-  requires(counts_positions<Policy, Layer> && (std::same_as<Layer, full_attention> ||
-                                               std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys>))
-[[nodiscard]] constexpr checked_count positions(const context_parallel<Policy>& policy, const Layer& layer,
-                                                const request& r) {
+requires(counts_positions<Policy, Layer> &&
+         (std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys>))
+    [[nodiscard]] constexpr checked_count
+    positions(const context_parallel<Policy>& policy, const Layer& layer, const request& r) {
   if (policy.rank >= policy.ranks) return checked_count::failed(failure::no_such_rank);
   const checked_count share = (r.length() + (policy.ranks - 1 - policy.rank)) / policy.ranks;
   if (!share.valid()) return share;

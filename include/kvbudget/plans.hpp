@@ -16,10 +16,10 @@ namespace kvbudget {
 /// One plan among several.
 struct named_plan {
   std::string name;
-  std::string source;               ///< the config, as the user named it
+  std::string source;  ///< the config, as the user named it
   std::optional<plan_report> plan;
   outcome result = outcome::answered;
-  std::string reason;               ///< why there is no answer, or what binds
+  std::string reason;  ///< why there is no answer, or what binds
 };
 
 /// `make` returns a plan_report; what it throws about its input becomes the reason.
@@ -57,7 +57,8 @@ template <class Make>
   return outcome::answered;
 }
 
-/// What people call a model that they named by a path, on one line: folder/model/config.json and model.gguf are "model".
+/// What people call a model that they named by a path, on one line: folder/model/config.json and model.gguf are
+/// "model".
 [[nodiscard]] inline std::string model_name(std::string_view path) {
   if (path == "-") return "standard input";
   const auto drop = [&](std::string_view ending) {

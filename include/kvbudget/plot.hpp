@@ -70,8 +70,11 @@ namespace detail::svg {
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
     const unsigned first = byte(i);
-    const std::size_t length = first < 0x80 ? 1 : first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3
-                               : first >= 0xC2 && first < 0xE0 ? 2 : 0;
+    const std::size_t length = first < 0x80                    ? 1
+                               : first >= 0xF0 && first < 0xF5 ? 4
+                               : first >= 0xE0 && first < 0xF0 ? 3
+                               : first >= 0xC2 && first < 0xE0 ? 2
+                                                               : 0;
     unsigned code = length == 0 ? 0 : length == 1 ? first : first & (0x7FU >> length);
     bool valid = length > 0;
     for (std::size_t k = 1; k < length; ++k) {
@@ -225,8 +228,8 @@ inline void decimal_ticks(axis& a, int most, bool whole, bool round_up) {
   const auto all = [&](auto test) { return std::all_of(values.begin(), values.end(), test); };
   const bool whole = all([](double v) { return std::floor(v) == v; });
   const bool binary_values = a.high >= 8 && a.high <= 0x1p50 && all([](double v) {
-    return v == 0 || is_power_of_two(v) || (v > 0 && std::fmod(v, 256) == 0);
-  });
+                               return v == 0 || is_power_of_two(v) || (v > 0 && std::fmod(v, 256) == 0);
+                             });
   if (scale == plot_scale::logarithmic && a.low > 0 && a.high >= 4 * a.low) {
     a.logarithmic = true;
     const int first = static_cast<int>(std::ceil(std::log2(a.low) - 1e-9));
@@ -263,7 +266,10 @@ inline void decimal_ticks(axis& a, int most, bool whole, bool round_up) {
 /// Desired heights, ascending, become heights at least `gap` apart within [top, bottom], each as near to its own as
 /// the squares of the distances allow (isotonic regression).
 inline void push_apart(std::vector<double>& heights, double gap, double top, double bottom) {
-  struct block { double sum; double count; };
+  struct block {
+    double sum;
+    double count;
+  };
   std::vector<block> blocks;
   for (std::size_t i = 0; i < heights.size(); ++i) {
     blocks.push_back({heights[i] - gap * static_cast<double>(i), 1});
@@ -300,10 +306,14 @@ inline constexpr std::array<line_look, 8> line_looks = {{{"none", "#000000"},
 
 /// The marker of a line around (x, y). Every second shape is open.
 [[nodiscard]] inline std::string marker(std::size_t line, double x, double y) {
-  constexpr std::array<const char*, 8> shapes = {
-      "m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z", "m-3.3 -3.3h6.6v6.6h-6.6z", "m0 -4.4l4.2 7.4h-8.4z",
-      "m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z",               "m0 4.4l4.2 -7.4h-8.4z",    "m-4 -4l8 8m0 -8l-8 8",
-      "m-4.6 0h9.2m-4.6 -4.6v9.2",                         "m-4.4 -2.6h8.8v5.2h-8.8z"};
+  constexpr std::array<const char*, 8> shapes = {"m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
+                                                 "m-3.3 -3.3h6.6v6.6h-6.6z",
+                                                 "m0 -4.4l4.2 7.4h-8.4z",
+                                                 "m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z",
+                                                 "m0 4.4l4.2 -7.4h-8.4z",
+                                                 "m-4 -4l8 8m0 -8l-8 8",
+                                                 "m-4.6 0h9.2m-4.6 -4.6v9.2",
+                                                 "m-4.4 -2.6h8.8v5.2h-8.8z"};
   const std::size_t shape = (line + line / line_looks.size()) % shapes.size();
   const char* colour = look_of(line).colour;
   return fmt::format("<path class=\"marker\" d=\"M{:.2f} {:.2f}{}\" fill=\"{}\" stroke=\"{}\" stroke-width=\"1.3\"/>\n",
@@ -311,20 +321,24 @@ inline constexpr std::array<line_look, 8> line_looks = {{{"none", "#000000"},
 }
 
 /// Grey levels and hatchings of areas, from below.
-inline constexpr std::array<const char*, 6> area_fills = {"#d9d9d9", "url(#kvbudget-rising)", "#8c8c8c",
-                                                          "url(#kvbudget-dots)", "#f2f2f2", "url(#kvbudget-falling)"};
+inline constexpr std::array<const char*, 6> area_fills = {
+    "#d9d9d9", "url(#kvbudget-rising)", "#8c8c8c", "url(#kvbudget-dots)", "#f2f2f2", "url(#kvbudget-falling)"};
 
 [[nodiscard]] inline std::string hatching(std::string_view name, std::string_view content) {
-  return fmt::format("<pattern id=\"kvbudget-{}\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
-                     "<rect width=\"6\" height=\"6\" fill=\"#ffffff\"/>{}</pattern>\n", name, content);
+  return fmt::format(
+      "<pattern id=\"kvbudget-{}\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
+      "<rect width=\"6\" height=\"6\" fill=\"#ffffff\"/>{}</pattern>\n",
+      name, content);
 }
 
 [[nodiscard]] inline std::string stroke(const std::string& path, double width, std::string_view more = {}) {
   return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#000000\" stroke-width=\"{:g}\"{}/>\n", path, width, more);
 }
 [[nodiscard]] inline std::string stroke_of_line(const std::string& path, std::size_t line) {
-  return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" "
-                     "stroke-dasharray=\"{}\"/>\n", path, look_of(line).colour, look_of(line).dashes);
+  return fmt::format(
+      "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" "
+      "stroke-dasharray=\"{}\"/>\n",
+      path, look_of(line).colour, look_of(line).dashes);
 }
 [[nodiscard]] inline std::string rectangle(double x, double y, double width, double height, std::string_view look) {
   return fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" {}/>\n", x, y, width, height,
@@ -414,7 +428,8 @@ class picture {
     std::string out = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" "
-        "font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\">\n", width, height);
+        "font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\">\n",
+        width, height);
     out += fmt::format("<title>{}</title>\n<desc>{}</desc>\n<defs>\n", escaped(p_.title), escaped(description()));
     out += hatching("rising", stroke("M-1 1L1 -1M0 6L6 0M5 7L7 5", 0.9));
     out += hatching("falling", stroke("M-1 5L1 7M0 0L6 6M5 -1L7 1", 0.9));
@@ -675,11 +690,12 @@ class picture {
     for (const side_name& n : names_) {
       const double x = right_ + 22;
       const double y = n.height;
-      std::string shown = stroke(fmt::format("M{:.2f} {:.2f}L{:.2f} {:.2f}", n.x + 4, n.y, x - 2, y), 0.7,
-                                 " stroke-dasharray=\"1 2\"");
+      std::string shown =
+          stroke(fmt::format("M{:.2f} {:.2f}L{:.2f} {:.2f}", n.x + 4, n.y, x - 2, y), 0.7, " stroke-dasharray=\"1 2\"");
       if (n.of == side_name::kind::area) {
-        shown += rectangle(x, y - 5.5, 34, 11, fmt::format("fill=\"{}\" stroke=\"#000000\" stroke-width=\"0.8\"",
-                                                           area_fills[n.number % area_fills.size()]));
+        shown += rectangle(x, y - 5.5, 34, 11,
+                           fmt::format("fill=\"{}\" stroke=\"#000000\" stroke-width=\"0.8\"",
+                                       area_fills[n.number % area_fills.size()]));
       } else if (n.of == side_name::kind::limit) {
         shown += limit_line(x, y + 2, 34);
       } else {

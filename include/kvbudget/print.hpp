@@ -100,7 +100,7 @@ concept prints_itself = requires(const T& value) {
 };
 
 template <class Stream, prints_itself Value>
-  requires requires(Stream& out, const short_text& text) { out.write(text.data(), 1); }
+requires requires(Stream& out, const short_text& text) { out.write(text.data(), 1); }
 Stream& operator<<(Stream& out, const Value& value) {
   const short_text text = text_of(value);
   out.write(text.data(), static_cast<std::ptrdiff_t>(text.size()));

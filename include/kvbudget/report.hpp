@@ -311,8 +311,9 @@ namespace detail {
 }
 
 [[nodiscard]] inline std::string to_markdown(const plan_report& r) {
-  std::string out = fmt::format("**{}**: {}, {} layers, {}; engine: {}\n\n", detail::printable(r.source), detail::printable(r.answer.model_type),
-                                r.answer.model_layers, r.answer.attention, detail::engine_name(r));
+  std::string out = fmt::format("**{}**: {}, {} layers, {}; engine: {}\n\n", detail::printable(r.source),
+                                detail::printable(r.answer.model_type), r.answer.model_layers, r.answer.attention,
+                                detail::engine_name(r));
   out += "| quantity | value | GiB | GB | basis |\n| --- | ---: | ---: | ---: | --- |\n";
   for (const detail::quantity_row& row : detail::quantities(r)) {
     const bool is_size = row.unit == "bytes" && !row.value.empty();
@@ -355,7 +356,11 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
   const config::evaluation& e = r.answer;
   std::string out;
   if (e.refusal.empty() && (r.work || !e.engine.empty())) {
-    sheet kinds{{{"", "layers by kind", false}, {"", "layers"}, {"", "K bytes"}, {"", "V bytes"}, {"", "other bytes"},
+    sheet kinds{{{"", "layers by kind", false},
+                 {"", "layers"},
+                 {"", "K bytes"},
+                 {"", "V bytes"},
+                 {"", "other bytes"},
                  {"", "bytes"}},
                 {}};
     for (const kind_row& k : rows_by_kind(e)) {
@@ -368,9 +373,10 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
     add_line(out, "cache", in_all_units(bytes(e.total_bytes)) + shown(r.cache));
     const auto held = r.work ? workload_bytes(r) : std::nullopt;
     if (held && *held != e.total_bytes) {
-      add_line(out, "requests", in_all_units(bytes(*held)) +
-                                   (*held < e.total_bytes ? "  of it are held at once by the workload's requests"
-                                                          : "  would be needed at once by the workload's requests"));
+      add_line(out, "requests",
+               in_all_units(bytes(*held)) + (*held < e.total_bytes
+                                                 ? "  of it are held at once by the workload's requests"
+                                                 : "  would be needed at once by the workload's requests"));
     }
     const bool divides = r.cache == basis::computed && r.work && r.work->lengths.empty() && r.work->sequences > 1;
     if (divides && held && *held % r.work->sequences == 0) {
@@ -408,11 +414,13 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
   add_line(out, "device",
            in_all_units(budget.capacity) + "  (" + (r.device_sources.empty() ? "given" : r.device_sources[0]) + ")");
   if (budget.usable() != budget.capacity) add_line(out, "usable", in_all_units(budget.usable()));
-  add_line(out, "weights", r.weights == basis::untested ? std::string("not given: untested")
-                                                        : in_all_units(budget.weights) + shown(r.weights));
-  add_line(out, "overhead", overhead_basis(r) != basis::untested
-                                ? in_all_units(budget.overhead(d.cache_bytes)) + shown(overhead_basis(r))
-                                : std::string("activations and runtime not given: untested"));
+  add_line(out, "weights",
+           r.weights == basis::untested ? std::string("not given: untested")
+                                        : in_all_units(budget.weights) + shown(r.weights));
+  add_line(out, "overhead",
+           overhead_basis(r) != basis::untested
+               ? in_all_units(budget.overhead(d.cache_bytes)) + shown(overhead_basis(r))
+               : std::string("activations and runtime not given: untested"));
   add_line(out, "for cache", in_all_units(budget.available_for_cache()) + "  (computed)");
   if (r.budget->has_workload || !r.answer.engine.empty()) {
     add_line(out, "total", in_all_units(budget.used(d.cache_bytes)));
@@ -422,8 +430,16 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
 
 /// Several devices, a row each.
 [[nodiscard]] inline std::string devices_text(const plan_report& r) {
-  sheet devices{{{"", "device", false}, {"", "capacity"}, {"", "usable"}, {"", "weights"}, {"", "overhead"},
-                 {"", "for cache"}, {"", "cache bytes"}, {"", "cache"}, {"", "total"}, {"", "", false},
+  sheet devices{{{"", "device", false},
+                 {"", "capacity"},
+                 {"", "usable"},
+                 {"", "weights"},
+                 {"", "overhead"},
+                 {"", "for cache"},
+                 {"", "cache bytes"},
+                 {"", "cache"},
+                 {"", "total"},
+                 {"", "", false},
                  {"", "capacity from", false}},
                 {}};
   const auto size = [](checked_count n) {
@@ -461,13 +477,14 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
   if (b.devices.size() == 1) out += device_text(r);
   else if (!b.devices.empty()) out += devices_text(r);
   if (b.max_sequences)
-    add_line(out, "sequences", "at most " + shown(b.max_sequences) +
-                                   (r.work && !r.work->lengths.empty() ? " of these lengths in order"
-                                                                       : " of this length"));
+    add_line(out, "sequences",
+             "at most " + shown(b.max_sequences) +
+                 (r.work && !r.work->lengths.empty() ? " of these lengths in order" : " of this length"));
   if (b.max_length) {
     const std::uint64_t n = r.work && !r.answer.own_capacity ? r.work->sequences : 1;
-    add_line(out, "length", fmt::format("at most {} positions in {} sequence{}", shown(b.max_length),
-                                        grouped_digits(n), n == 1 ? "" : "s"));
+    add_line(out, "length",
+             fmt::format("at most {} positions in {} sequence{}", shown(b.max_length), grouped_digits(n),
+                         n == 1 ? "" : "s"));
   }
   if (b.max_tokens)
     add_line(out, "tokens", "at most " + shown(b.max_tokens) + " positions in sequences of this length");
@@ -475,8 +492,14 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
 }
 
 [[nodiscard]] inline std::string cases_text(const plan_report& r) {
-  sheet cases{{{"", "case", false}, {"", "prompt"}, {"", "generate"}, {"", "sequences"}, {"", "cache bytes"},
-               {"", "cache"}, {"", "basis", false}, {"", "verdict", false}},
+  sheet cases{{{"", "case", false},
+               {"", "prompt"},
+               {"", "generate"},
+               {"", "sequences"},
+               {"", "cache bytes"},
+               {"", "cache"},
+               {"", "basis", false},
+               {"", "verdict", false}},
               {}};
   for (const case_answer& c : r.cases) {
     const auto number = [&](std::uint64_t config::workload::*field) {
@@ -487,7 +510,9 @@ inline void add_line(std::string& out, std::string_view name, const std::string&
                           c.cache_bytes ? count_cell(*c.cache_bytes) : text_cell("-"),
                           c.cache_bytes ? text_cell(fmt::format("{:.3g}", bytes(*c.cache_bytes))) : cell(),
                           text_cell(std::string(name_of(c.rests_on))),
-                          text_cell(!c.fits ? "" : *c.fits ? "fits" : "does not fit: " + c.binding)});
+                          text_cell(!c.fits   ? ""
+                                    : *c.fits ? "fits"
+                                              : "does not fit: " + c.binding)});
   }
   return '\n' + cases.text();
 }

@@ -38,10 +38,10 @@ class ragged_batch {
 
   /// Over anything contiguous that outlives the batch: std::vector, std::array, std::span.
   template <class Container>
-    requires requires(const Container& c) {
-      { c.data() } -> std::convertible_to<const Length*>;
-      { c.size() } -> std::convertible_to<std::size_t>;
-    }
+  requires requires(const Container& c) {
+    { c.data() } -> std::convertible_to<const Length*>;
+    { c.size() } -> std::convertible_to<std::size_t>;
+  }
   constexpr explicit ragged_batch(const Container& c) noexcept : lengths_(c.data()), sequences_(c.size()) {}
 
   template <std::size_t N>
@@ -63,7 +63,7 @@ class ragged_batch {
 };
 
 template <class Container>
-  requires requires(const Container& c) { *c.data(); }
-ragged_batch(const Container& c) -> ragged_batch<std::remove_cvref_t<decltype(*c.data())>>;
+requires requires(const Container& c) { *c.data(); }
+ragged_batch(const Container& c)->ragged_batch<std::remove_cvref_t<decltype(*c.data())>>;
 
 }  // namespace kvbudget

@@ -42,8 +42,9 @@ template <class Policy>
 
 /// Kept from the first position on.
 template <class Policy, class Layer>
-  requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys>)
-[[nodiscard]] constexpr checked_count positions(const prefix_of<Policy>& p, const Layer&, const request& r) noexcept {
+requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys>)
+    [[nodiscard]] constexpr checked_count
+    positions(const prefix_of<Policy>& p, const Layer&, const request& r) noexcept {
   return detail::shared_from(p, 0, r);
 }
 /// Kept from the window's start on.
@@ -76,7 +77,7 @@ template <class Policy, class Batch>
 /// A uniform batch whose sequences share their first `prefix` positions: their common part is counted once. The layers
 /// may be given in any of the forms that total_bytes takes.
 template <class Layers, class Policy>
-  requires cacheable<Layers, Policy> && cacheable<Layers, prefix_of<Policy>>
+requires cacheable<Layers, Policy> && cacheable<Layers, prefix_of<Policy>>
 [[nodiscard]] constexpr checked_count total_with_shared_prefix(const Layers& layers, const Policy& policy,
                                                                const uniform_batch& batch, tokens prefix) {
   if (batch.sequences == 0) return 0U;

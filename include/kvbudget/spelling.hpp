@@ -21,26 +21,59 @@ struct type_spelling {
 /// The first name of a type is the one that is printed. Sources: torch dtypes, vLLM --kv-cache-dtype (CacheDType),
 /// SGLang --kv-cache-dtype, llama.cpp --cache-type-k (common/arg.cpp), safetensors dtypes.
 inline constexpr type_spelling type_spellings[] = {
-    {"float32", f32},       {"f32", f32},           {"fp32", f32},          {"float", f32},
-    {"F32", f32},           {"float16", f16},       {"f16", f16},           {"fp16", f16},
-    {"half", f16},          {"F16", f16},           {"bfloat16", bf16},     {"bf16", bf16},
-    {"BF16", bf16},         {"fp8_e4m3", fp8_e4m3}, {"fp8", fp8_e4m3},      {"float8_e4m3fn", fp8_e4m3},
-    {"fp8_e4m3fn", fp8_e4m3}, {"e4m3", fp8_e4m3},   {"F8_E4M3", fp8_e4m3},  {"float8_e4m3fnuz", fp8_e4m3},
-    {"fp8_e5m2", fp8_e5m2}, {"float8_e5m2", fp8_e5m2}, {"e5m2", fp8_e5m2},  {"F8_E5M2", fp8_e5m2},
-    {"float8_e5m2fnuz", fp8_e5m2}, {"int8", int8},  {"i8", int8},           {"I8", int8},
-    {"int4", int4},         {"i4", int4},           {"int2", int2},         {"i2", int2},
-    {"q8_0", q8_0},         {"q4_0", q4_0},         {"q4_1", q4_1},         {"q5_0", q5_0},
-    {"q5_1", q5_1},         {"iq4_nl", iq4_nl},     {"nvfp4", nvfp4},       {"fp4_e2m1", mxfp4},
-    {"mxfp4", mxfp4},       {"mxfp8", mxfp8},       {"int64", int64},       {"I64", int64},
+    {"float32", f32},
+    {"f32", f32},
+    {"fp32", f32},
+    {"float", f32},
+    {"F32", f32},
+    {"float16", f16},
+    {"f16", f16},
+    {"fp16", f16},
+    {"half", f16},
+    {"F16", f16},
+    {"bfloat16", bf16},
+    {"bf16", bf16},
+    {"BF16", bf16},
+    {"fp8_e4m3", fp8_e4m3},
+    {"fp8", fp8_e4m3},
+    {"float8_e4m3fn", fp8_e4m3},
+    {"fp8_e4m3fn", fp8_e4m3},
+    {"e4m3", fp8_e4m3},
+    {"F8_E4M3", fp8_e4m3},
+    {"float8_e4m3fnuz", fp8_e4m3},
+    {"fp8_e5m2", fp8_e5m2},
+    {"float8_e5m2", fp8_e5m2},
+    {"e5m2", fp8_e5m2},
+    {"F8_E5M2", fp8_e5m2},
+    {"float8_e5m2fnuz", fp8_e5m2},
+    {"int8", int8},
+    {"i8", int8},
+    {"I8", int8},
+    {"int4", int4},
+    {"i4", int4},
+    {"int2", int2},
+    {"i2", int2},
+    {"q8_0", q8_0},
+    {"q4_0", q4_0},
+    {"q4_1", q4_1},
+    {"q5_0", q5_0},
+    {"q5_1", q5_1},
+    {"iq4_nl", iq4_nl},
+    {"nvfp4", nvfp4},
+    {"fp4_e2m1", mxfp4},
+    {"mxfp4", mxfp4},
+    {"mxfp8", mxfp8},
+    {"int64", int64},
+    {"I64", int64},
 };
 
 struct size_unit {
   std::string_view name;
   std::uint64_t bytes;
 };
-inline constexpr size_unit size_units[] = {{"", 1},      {"B", 1},    {"KiB", kib}, {"MiB", mib}, {"GiB", gib},
-                                           {"TiB", tib}, {"kB", kb},  {"KB", kb},   {"MB", mb},   {"GB", gb},
-                                           {"TB", tb}};
+inline constexpr size_unit size_units[] = {{"", 1},      {"B", 1},     {"KiB", kib}, {"MiB", mib},
+                                           {"GiB", gib}, {"TiB", tib}, {"kB", kb},   {"KB", kb},
+                                           {"MB", mb},   {"GB", gb},   {"TB", tb}};
 
 }  // namespace detail
 

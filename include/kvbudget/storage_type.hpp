@@ -11,8 +11,24 @@ namespace kvbudget {
 
 /// What one element is, for names in reports and logs. `grouped` formats carry their geometry in `storage_type`.
 enum class element_type : std::uint8_t {
-  f32, f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4, int2,
-  q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, nvfp4, mxfp4, mxfp8, int64
+  f32,
+  f16,
+  bf16,
+  fp8_e4m3,
+  fp8_e5m2,
+  int8,
+  int4,
+  int2,
+  q8_0,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  iq4_nl,
+  nvfp4,
+  mxfp4,
+  mxfp8,
+  int64
 };
 
 /// A block of `block_elements` elements takes `block_bytes` bytes; plain types have blocks of one element, or of as

@@ -25,7 +25,7 @@ struct sweep_series {
 };
 
 struct sweep_report {
-  std::string option;          ///< what is swept: length, sequences, kv-dtype, device, an engine's own option …
+  std::string option;  ///< what is swept: length, sequences, kv-dtype, device, an engine's own option …
   std::vector<sweep_series> series;
   std::string second_option{};  ///< by which the series differ, if not by the model alone
 };
@@ -76,8 +76,8 @@ namespace detail {
   const bool factor = parts.size() == 2 || (parts.size() == 3 && parts[2].substr(0, 1) == "x");
   const auto from = detail::find_count(parts[0]);
   const auto to = detail::find_count(parts[1]);
-  const auto by = parts.size() == 2 ? std::optional<std::uint64_t>(2U)
-                                    : detail::find_count(factor ? parts[2].substr(1) : parts[2]);
+  const auto by =
+      parts.size() == 2 ? std::optional<std::uint64_t>(2U) : detail::find_count(factor ? parts[2].substr(1) : parts[2]);
   if (parts.size() > 3 || !from || !to || !by) fail("not a range", "FROM:TO, FROM:TO:STEP or FROM:TO:xFACTOR");
   if (*from > *to) fail("from more to less", "FROM at most TO");
   if (factor ? *by < 2 || *from == 0 : *by == 0) {
@@ -120,8 +120,9 @@ namespace detail {
   if (!use) return std::vector<cell>(6);
   const auto size = [](const std::optional<std::uint64_t>& n) { return n ? size_cell(*n) : text_cell("untested"); };
   const bool several = !use->name.empty();
-  return {text_cell(use->name), several ? size_cell(use->cache) : cell(), size(use->weights), size(use->overhead),
-          size(use->total()), size_cell(use->usable)};
+  return {text_cell(use->name), several ? size_cell(use->cache) : cell(),
+          size(use->weights),   size(use->overhead),
+          size(use->total()),   size_cell(use->usable)};
 }
 
 [[nodiscard]] inline sheet sheet_of(const sweep_report& r) {

@@ -28,12 +28,18 @@ class amount {
   friend constexpr Unit operator+(Unit a, Unit b) { return Unit(checked_count(a.count()) + b.count()); }
   friend constexpr Unit operator-(Unit a, Unit b) { return Unit(checked_count(a.count()) - b.count()); }
   template <count_like T>
-  friend constexpr Unit operator*(Unit a, T factor) { return Unit(checked_count(a.count()) * factor); }
+  friend constexpr Unit operator*(Unit a, T factor) {
+    return Unit(checked_count(a.count()) * factor);
+  }
   template <count_like T>
-  friend constexpr Unit operator*(T factor, Unit a) { return Unit(checked_count(a.count()) * factor); }
+  friend constexpr Unit operator*(T factor, Unit a) {
+    return Unit(checked_count(a.count()) * factor);
+  }
   /// Rounded down.
   template <count_like T>
-  friend constexpr Unit operator/(Unit a, T divisor) { return Unit(checked_count(a.count()) / divisor); }
+  friend constexpr Unit operator/(Unit a, T divisor) {
+    return Unit(checked_count(a.count()) / divisor);
+  }
   /// How often `b` goes into `a`, rounded down.
   friend constexpr std::uint64_t operator/(Unit a, Unit b) { return (checked_count(a.count()) / b.count()).value(); }
   friend constexpr Unit operator%(Unit a, Unit b) { return Unit(checked_count(a.count()) % b.count()); }

@@ -17,9 +17,8 @@ namespace kvbudget {
 namespace detail {
 
 [[nodiscard]] inline std::vector<weight_tensor> read_safetensors_file(const std::string& path) {
-  return with_file(path, [&](std::istream& stream, std::uint64_t size) {
-    return read_safetensors(stream, size, path);
-  });
+  return with_file(path,
+                   [&](std::istream& stream, std::uint64_t size) { return read_safetensors(stream, size, path); });
 }
 
 [[nodiscard]] inline model_weights read_safetensors_files(const std::vector<std::string>& paths) {

@@ -37,7 +37,8 @@ void compare(benchmark::State& state, int repetitions, const Ours& ours, const P
   state.counters["ratio"] = ours_seconds / plain_seconds;
 }
 
-// ---- formulas ----------------------------------------------------------------------------------------------------------
+// ---- formulas
+// ----------------------------------------------------------------------------------------------------------
 
 constexpr full_attention full = grouped_query_attention(8, 128, bf16);
 constexpr sliding_window_attention sliding = with_window(full, 1024_tokens);
@@ -71,7 +72,9 @@ std::uint64_t mixed_by_hand(std::uint64_t length, std::uint64_t sequences) {
 template <class Layers>
 void compare_mixed(benchmark::State& state, const Layers& layers) {
   std::uint64_t length = 8192, sequences = 6;
-  const auto ours = [&] { return total_bytes(layers, stored_positions{}, uniform_batch{request(tokens(length), 0_tokens), sequences}); };
+  const auto ours = [&] {
+    return total_bytes(layers, stored_positions{}, uniform_batch{request(tokens(length), 0_tokens), sequences});
+  };
   if (ours() != bytes(mixed_by_hand(length, sequences))) state.SkipWithError("the sums differ");
   compare(
       state, 1'000,
@@ -120,7 +123,8 @@ void longest_that_fits_126_layers(benchmark::State& state) {
 }
 BENCHMARK(longest_that_fits_126_layers);
 
-// ---- a million sequences ---------------------------------------------------------------------------------------------------
+// ---- a million sequences
+// ---------------------------------------------------------------------------------------------------
 
 template <class Length>
 std::vector<Length> lengths() {
@@ -156,7 +160,8 @@ BENCHMARK(ragged_sum_64_bits)->UseManualTime();
 BENCHMARK(ragged_sum_32_bits_sliding)->UseManualTime();
 BENCHMARK(ragged_sum_64_bits_sliding)->UseManualTime();
 
-// ---- reading a config, beside parsing the same text with nlohmann::json -----------------------------------------------------
+// ---- reading a config, beside parsing the same text with nlohmann::json
+// -----------------------------------------------------
 
 /// As long as the file of an 8B model.
 std::string dense_config(const std::string& more = "") {
@@ -196,13 +201,15 @@ std::string dense_config(const std::string& more = "") {
   "torch_dtype": "bfloat16",
   "transformers_version": "4.42.3",
   "use_cache": true,
-  "vocab_size": 128256)" + more + "\n}\n";
+  "vocab_size": 128256)" +
+         more + "\n}\n";
 }
 
 /// A wrapper whose text config lists the kind of each of 62 layers.
 std::string mixed_config() {
   std::string types;
-  for (int i = 0; i < 62; ++i) types += std::string(i == 0 ? "" : ",") + "\n      \"" + (i % 6 == 5 ? "full" : "sliding") + "_attention\"";
+  for (int i = 0; i < 62; ++i)
+    types += std::string(i == 0 ? "" : ",") + "\n      \"" + (i % 6 == 5 ? "full" : "sliding") + "_attention\"";
   return R"({
   "architectures": ["Gemma3ForConditionalGeneration"],
   "boi_token_index": 255999,
@@ -218,7 +225,8 @@ std::string mixed_config() {
     "hidden_activation": "gelu_pytorch_tanh",
     "hidden_size": 5376,
     "intermediate_size": 21504,
-    "layer_types": [)" + types + R"(
+    "layer_types": [)" +
+         types + R"(
     ],
     "max_position_embeddings": 131072,
     "model_type": "gemma3_text",
@@ -251,7 +259,8 @@ std::string mixed_config() {
 std::string names_of_200_000_modules() {
   std::string names = ",\n  \"quantization_config\": {\"quant_method\": \"fp8\", \"modules_to_not_convert\": [\n";
   for (int i = 0; i < 200'000; ++i) {
-    names += std::string(i == 0 ? "" : ",\n") + "\"model.layers." + std::to_string(i / 100) + ".mlp.experts." + std::to_string(i % 100) + ".gate\"";
+    names += std::string(i == 0 ? "" : ",\n") + "\"model.layers." + std::to_string(i / 100) + ".mlp.experts." +
+             std::to_string(i % 100) + ".gate\"";
   }
   return names + "]}";
 }
@@ -269,7 +278,9 @@ void read_config(benchmark::State& state, const std::string& text, int repetitio
 }
 void read_dense_config(benchmark::State& state) { read_config(state, dense_config(), 100); }
 void read_mixed_config(benchmark::State& state) { read_config(state, mixed_config(), 100); }
-void read_config_of_200_000_names(benchmark::State& state) { read_config(state, dense_config(names_of_200_000_modules()), 1); }
+void read_config_of_200_000_names(benchmark::State& state) {
+  read_config(state, dense_config(names_of_200_000_modules()), 1);
+}
 void read_config_with_infinity(benchmark::State& state) {
   // The parser alone does not take the word, so it is given a number of the same length.
   const std::string text = dense_config(",\n  \"time_step_limit\": [0.0, Infinity]");

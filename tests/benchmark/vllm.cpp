@@ -22,9 +22,9 @@ layer_class cache(layer_role role, std::uint32_t head_size, std::uint32_t ratio,
 /// 61 layers, ratios 4 and 128 in turn after two without.
 struct deepseek_v4 {
   std::vector<layer_class> classes = {
-      cache(layer_role::deepseek_v4_indexer, 128, 4, 0), cache(layer_role::deepseek_v4_compressor, 128, 4, 0),
-      cache(layer_role::deepseek_v4_swa, 512, 1, 128), cache(layer_role::deepseek_v4_mla, 512, 4, 0),
-      cache(layer_role::deepseek_v4_compressor, 512, 4, 0), cache(layer_role::deepseek_v4_mla, 512, 128, 0),
+      cache(layer_role::deepseek_v4_indexer, 128, 4, 0),     cache(layer_role::deepseek_v4_compressor, 128, 4, 0),
+      cache(layer_role::deepseek_v4_swa, 512, 1, 128),       cache(layer_role::deepseek_v4_mla, 512, 4, 0),
+      cache(layer_role::deepseek_v4_compressor, 512, 4, 0),  cache(layer_role::deepseek_v4_mla, 512, 128, 0),
       cache(layer_role::deepseek_v4_compressor, 512, 128, 0)};
   std::vector<layer_ref> layers;
   vllm::model model;

@@ -25,8 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (storage.total().valid() && !dynamic.total().fits(storage.total().value())) __builtin_trap();
         if (m.layers.layers().size() > 2 * max_layers) __builtin_trap();
       } catch (const config_error&) {
-      } catch (const size_error&) {
-      }
+      } catch (const size_error&) {}
     }
   } catch (const config_error& e) {
     if (e.file() != "config.json" || e.problem().empty()) __builtin_trap();

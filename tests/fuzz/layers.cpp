@@ -29,7 +29,8 @@ class input {
 };
 
 storage_type type_of(std::uint8_t choice) {
-  constexpr storage_type types[] = {f32, f16, bf16, fp8_e4m3, int8, int4, int2, q8_0, q4_0, q4_1, q5_0, q5_1, nvfp4, mxfp4, mxfp8};
+  constexpr storage_type types[] = {f32,  f16,  bf16, fp8_e4m3, int8,  int4,  int2, q8_0,
+                                    q4_0, q4_1, q5_0, q5_1,     nvfp4, mxfp4, mxfp8};
   return types[choice % (sizeof types / sizeof *types)];
 }
 
@@ -69,14 +70,14 @@ void check(const model& m, const Policy& policy, const uniform_batch& batch, byt
     const limit longest = cache.max_length(budget, batch.sequences, batch.each.prompt, batch.each.encoder);
     const auto fits = [&](std::uint64_t n) {
       const std::uint64_t prompt = n < batch.each.prompt.count() ? n : batch.each.prompt.count();
-      return cache.fits(uniform_batch{request(tokens(prompt), tokens(n - prompt), batch.each.encoder), batch.sequences}, budget);
+      return cache.fits(uniform_batch{request(tokens(prompt), tokens(n - prompt), batch.each.encoder), batch.sequences},
+                        budget);
     };
     if (fits(longest.value) == longest.none) __builtin_trap();
     if (!longest.unbounded && !longest.none && fits(longest.value + 1)) __builtin_trap();
     (void)cache.max_sequences(budget, batch.each);
     (void)cache.max_tokens(budget, batch.each.prompt);
-  } catch (const size_error&) {
-  }
+  } catch (const size_error&) {}
 }
 
 }  // namespace
@@ -86,8 +87,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const uniform_batch batch{request(tokens(in.number()), tokens(in.number()), tokens(in.number())), in.number()};
   const bytes budget(in.number());
   const tokens length(in.number());
-  const transformers::quantized_cache quantized{static_cast<transformers::quantization_backend>(in.byte() % 3), 1U << in.byte() % 4U,
-                                                1U + in.byte(), static_cast<std::uint32_t>(in.number()), in.byte() % 2U, in.byte() % 2U};
+  const transformers::quantized_cache quantized{static_cast<transformers::quantization_backend>(in.byte() % 3),
+                                                1U << in.byte() % 4U,
+                                                1U + in.byte(),
+                                                static_cast<std::uint32_t>(in.number()),
+                                                in.byte() % 2U,
+                                                in.byte() % 2U};
   model m;
   while (!in.empty() && m.kinds().size() < 8) {
     const layer_part part = part_of(in);

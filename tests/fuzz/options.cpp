@@ -18,7 +18,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (e.refusal.empty() && e.layers.size() != 3) __builtin_trap();
   } catch (const input_error& e) {
     if (e.problem().empty()) __builtin_trap();
-  } catch (const size_error&) {
-  }
+  } catch (const size_error&) {}
   return 0;
 }

@@ -49,7 +49,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)config::evaluate_bare(d, f16, q8_0, {1000, 24, 3, {}});
   } catch (const config_error& e) {
     if (e.file() != "model" || e.problem().empty()) __builtin_trap();
-  } catch (const size_error&) {
-  }
+  } catch (const size_error&) {}
   return 0;
 }

@@ -123,7 +123,8 @@ constexpr full_attention third = on_rank(layer, 2);
 #endif
 
 #if defined(context_parallel_window)  // error: cacheable
-constexpr bytes slice = total_bytes(with_window(layer, 128_tokens), context_parallel<stored_positions>{{}, 2, 0}, batch);
+constexpr bytes slice =
+    total_bytes(with_window(layer, 128_tokens), context_parallel<stored_positions>{{}, 2, 0}, batch);
 #else
 constexpr bytes slice = total_bytes(layer, context_parallel<stored_positions>{{}, 2, 0}, batch);
 #endif

@@ -53,14 +53,19 @@ TEST_CASE("shares are exact, rounded down") {
 TEST_CASE("a device holds its weights, the cache and the overhead, and not a byte more") {
   testing::random random(3);
   for (int i = 0; i < 20'000; ++i) {
-    const device_budget d{bytes(random.between(0, 3000)), {random.between(0, 100), 100}, bytes(random.between(0, 1000)),
-                          bytes(random.between(0, 200)), {random.between(0, 60), random.between(1, 100)}};
-    CAPTURE(d.capacity.count(), d.utilization.numerator, d.weights.count(), d.fixed_overhead.count(), d.overhead_share.numerator,
-            d.overhead_share.denominator);
+    const device_budget d{bytes(random.between(0, 3000)),
+                          {random.between(0, 100), 100},
+                          bytes(random.between(0, 1000)),
+                          bytes(random.between(0, 200)),
+                          {random.between(0, 60), random.between(1, 100)}};
+    CAPTURE(d.capacity.count(), d.utilization.numerator, d.weights.count(), d.fixed_overhead.count(),
+            d.overhead_share.numerator, d.overhead_share.denominator);
     // used = weights + cache + fixed + ceil((weights + cache) x share), in whole numbers
     const auto holds = [&](std::uint64_t cache) {
-      const std::uint64_t base = d.weights.count() + cache, p = d.overhead_share.numerator, q = d.overhead_share.denominator;
-      return base + d.fixed_overhead.count() + (base * p + q - 1) / q <= d.capacity.count() * d.utilization.numerator / 100;
+      const std::uint64_t base = d.weights.count() + cache, p = d.overhead_share.numerator,
+                          q = d.overhead_share.denominator;
+      return base + d.fixed_overhead.count() + (base * p + q - 1) / q <=
+             d.capacity.count() * d.utilization.numerator / 100;
     };
     std::uint64_t most = 0;
     while (holds(most + 1)) ++most;

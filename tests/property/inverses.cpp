@@ -28,7 +28,8 @@ void check_limit(const limit& computed, const Fits& fits) {
 
 /// A budget that is at, just below or just above the bytes of some length.
 template <class Cache>
-bytes budget_near(testing::random& random, const Cache& cache, std::uint64_t prompt, tokens encoder, std::uint64_t sequences) {
+bytes budget_near(testing::random& random, const Cache& cache, std::uint64_t prompt, tokens encoder,
+                  std::uint64_t sequences) {
   const std::uint64_t n = random.between(0, searched + 50);
   const request r(tokens(n < prompt ? n : prompt), tokens(n < prompt ? 0 : n - prompt), encoder);
   const std::uint64_t total = cache.footprint_of(uniform_batch{r, sequences}).total().value_or(5000);
@@ -44,10 +45,13 @@ void check_inverses(std::uint64_t seed, const model& m, const Policy& policy) {
   const tokens encoder(random.between(0, 9));
   const bytes budget = budget_near(random, cache, prompt, encoder, sequences);
   CAPTURE(seed, prompt, sequences, encoder.count(), budget.count());
-  const auto at = [&](std::uint64_t n) { return request(tokens(n < prompt ? n : prompt), tokens(n < prompt ? 0 : n - prompt), encoder); };
+  const auto at = [&](std::uint64_t n) {
+    return request(tokens(n < prompt ? n : prompt), tokens(n < prompt ? 0 : n - prompt), encoder);
+  };
   const auto total = [&](const request& r, std::uint64_t n) { return cache.footprint_of(uniform_batch{r, n}).total(); };
 
-  check_limit(cache.max_length(budget, sequences, tokens(prompt), encoder), [&](std::uint64_t n) { return total(at(n), sequences).fits(budget.count()); });
+  check_limit(cache.max_length(budget, sequences, tokens(prompt), encoder),
+              [&](std::uint64_t n) { return total(at(n), sequences).fits(budget.count()); });
 
   // Sequences are held while they grow: every length up to the last must fit.
   const std::uint64_t last = random.between(0, searched);
@@ -80,9 +84,13 @@ TEST_CASE("cache classes of transformers: the longest and the most are exact, st
     check_inverses(seed, m, transformers::static_cache{tokens(random.between(1, searched)), tokens()});
     // rates that divide each other, as in the models that have them
     for (const std::uint64_t rate : {4U, 32U}) {
-      if (random.coin()) m.add(0, {"compressed", {compressed_keys{testing::random_row(random), rate, random.between(1, 2), f32}}});
+      if (random.coin())
+        m.add(0, {"compressed", {compressed_keys{testing::random_row(random), rate, random.between(1, 2), f32}}});
     }
-    if (random.coin()) m.add(0, {"ring", {ring_buffer_attention{testing::random_row(random), testing::random_row(random), tokens(random.between(1, 40))}}});
+    if (random.coin())
+      m.add(0, {"ring",
+                {ring_buffer_attention{testing::random_row(random), testing::random_row(random),
+                                       tokens(random.between(1, 40))}}});
     check_inverses(seed, m, transformers::dynamic_cache{});
     check_inverses(seed, m, transformers::dynamic_cache_storage{});
   }
@@ -97,7 +105,8 @@ TEST_CASE("quantized caches, whose bytes fall when the residual empties") {
       m.add(0, {"full_attention", {full_attention{{random.between(1, 3), 16, k}, {random.between(1, 3), 16, v}}}});
     }
     transformers::quantized_cache cache;
-    cache.backend = random.one_of({transformers::quantization_backend::quanto, transformers::quantization_backend::hqq, transformers::quantization_backend::fp8});
+    cache.backend = random.one_of({transformers::quantization_backend::quanto, transformers::quantization_backend::hqq,
+                                   transformers::quantization_backend::fp8});
     cache.nbits = random.one_of({2U, 4U});
     cache.q_group_size = random.one_of({8U, 16U});
     cache.residual_length = static_cast<std::uint32_t>(random.between(0, 80));

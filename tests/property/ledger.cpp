@@ -274,10 +274,8 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
         const run_pointer run = i == 0 ? nullptr : m.prefixes[i - 1];
         const std::uint64_t prompt = s.a, limit = std::uint64_t{s.a} + s.b;
         rejection expected = rejection::none;
-        if (run && prompt < run->end)
-          expected = rejection::wrong_length;
-        else if (!m.fits_alone(limit, false) || !m.fits_alone(prompt, true))
-          expected = rejection::never_fits;
+        if (run && prompt < run->end) expected = rejection::wrong_length;
+        else if (!m.fits_alone(limit, false) || !m.fits_alone(prompt, true)) expected = rejection::never_fits;
         else {
           for (std::size_t p = 0; p < Pools; ++p) after[p] += m.need(p, prompt, prompt, limit, run ? run->end : 0);
           if (!m.room(after, true)) expected = rejection::no_room;
@@ -291,8 +289,7 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
           try {
             const auto owner = std::move(made);
             throw std::runtime_error("the owner's");
-          } catch (const std::runtime_error&) {
-          }
+          } catch (const std::runtime_error&) {}
           break;
         }
         leases.push_back(std::move(made));
@@ -364,10 +361,8 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
         if (leases.empty()) break;
         m.leave(*m.sequences[lease]);
         m.sequences.erase(m.sequences.begin() + static_cast<std::ptrdiff_t>(lease));
-        if (s.kind == step::release)
-          leases[lease].release();  // and again by erase
-        else
-          leases[lease] = typename ledger<Policy, Pools>::lease();
+        if (s.kind == step::release) leases[lease].release();  // and again by erase
+        else leases[lease] = typename ledger<Policy, Pools>::lease();
         leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(lease));
         break;
       }
@@ -378,10 +373,8 @@ std::optional<std::string> difference(const Policy& policy, const std::array<led
         const std::uint64_t n = s.a;
         const run_pointer run = m.make_run(n, n, parent);
         rejection expected = rejection::none;
-        if (parent && n < parent->end)
-          expected = rejection::wrong_length;
-        else if (!m.fits_alone(n, true))
-          expected = rejection::never_fits;
+        if (parent && n < parent->end) expected = rejection::wrong_length;
+        else if (!m.fits_alone(n, true)) expected = rejection::never_fits;
         else {
           run->window_holders = 1;
           for (std::size_t p = 0; p < Pools; ++p) after[p] += m.units_of(*run, p);
@@ -465,10 +458,8 @@ std::vector<step> shrunk(std::vector<step> history, const Fails& fails) {
       std::vector<step> shorter = history;
       const auto from = shorter.begin() + static_cast<std::ptrdiff_t>(at);
       shorter.erase(from, from + static_cast<std::ptrdiff_t>(std::min(size, shorter.size() - at)));
-      if (fails(shorter))
-        history = std::move(shorter);
-      else
-        at += size;
+      if (fails(shorter)) history = std::move(shorter);
+      else at += size;
     }
     if (history.size() == before || size > 1) size /= 2;
   }
@@ -480,10 +471,8 @@ std::vector<step> shrunk(std::vector<step> history, const Fails& fails) {
         for (const std::uint32_t smaller : {std::uint32_t{0}, was / 2, was - 1}) {
           if (was == 0 || s.*number != was) continue;
           s.*number = smaller;
-          if (fails(history))
-            again = true;
-          else
-            s.*number = was;
+          if (fails(history)) again = true;
+          else s.*number = was;
         }
       }
     }

@@ -53,12 +53,9 @@ class schedule {
       for (std::size_t i = 0; i < bodies.size(); ++i) {
         all_done = all_done && fibers_.done(i);
         if (fibers_.done(i)) continue;
-        if (states_[i].paused)
-          paused.push_back(i);
-        else if (states_[i].sleeps_on != nullptr && !fibers_.runnable(i))
-          asleep.push_back(i);
-        else if (fibers_.runnable(i))
-          runnable.push_back(i);
+        if (states_[i].paused) paused.push_back(i);
+        else if (states_[i].sleeps_on != nullptr && !fibers_.runnable(i)) asleep.push_back(i);
+        else if (fibers_.runnable(i)) runnable.push_back(i);
       }
       if (all_done) return;
       if (runnable.empty()) {

@@ -30,13 +30,16 @@ transformers::cached_model divisible_model(testing::random& r, std::uint64_t lay
   return m;
 }
 
-config::evaluation placed(const transformers::cached_model& m, const config::workload& w, const config::placement& where) {
+config::evaluation placed(const transformers::cached_model& m, const config::workload& w,
+                          const config::placement& where) {
   config::evaluation e;
   config::add_costs(e, m, stored_positions{}, w, tokens(), where);
   return e;
 }
 
-config::workload random_workload(testing::random& r) { return {r.between(0, 60), r.between(0, 20), r.between(0, 7), {}}; }
+config::workload random_workload(testing::random& r) {
+  return {r.between(0, 60), r.between(0, 20), r.between(0, 7), {}};
+}
 
 config::placement random_placement(testing::random& r, std::uint64_t layers) {
   config::placement where;
@@ -192,7 +195,8 @@ TEST_CASE("a common prefix: between one sequence and all apart, and less with ev
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     testing::random r(seed);
     const model m = testing::random_model(r);
-    const uniform_batch batch{request(tokens(r.between(0, 60)), tokens(r.between(0, 20)), tokens(r.between(0, 5))), r.between(1, 5)};
+    const uniform_batch batch{request(tokens(r.between(0, 60)), tokens(r.between(0, 20)), tokens(r.between(0, 5))),
+                              r.between(1, 5)};
     const auto check = [&](const auto& policy) {
       const checked_count apart = total_footprint(m, policy, batch).total();
       if (!apart.valid()) return;  // no rule for a kind

@@ -48,13 +48,19 @@ TEST_CASE("pages of a window, of sinks with a window and of chunks: the most blo
       for (std::uint64_t n = 0; n <= 40; ++n) {
         CAPTURE(block, window, n);
         const auto in_window = [&](std::uint64_t at, std::uint64_t length) { return at + window >= length; };
-        REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, policy, n) == most_blocks(n, block, in_window) * block);
+        REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, policy, n) ==
+                most_blocks(n, block, in_window) * block);
         for (const std::uint64_t sinks : {0U, 1U, 4U, 5U}) {
           CAPTURE(sinks);
-          const auto or_sink = [&](std::uint64_t at, std::uint64_t length) { return at < sinks || in_window(at, length); };
-          REQUIRE(kept(sink_window_attention{byte, none, tokens(sinks), tokens(window)}, policy, n) == most_blocks(n, block, or_sink) * block);
+          const auto or_sink = [&](std::uint64_t at, std::uint64_t length) {
+            return at < sinks || in_window(at, length);
+          };
+          REQUIRE(kept(sink_window_attention{byte, none, tokens(sinks), tokens(window)}, policy, n) ==
+                  most_blocks(n, block, or_sink) * block);
         }
-        const auto in_chunk = [&](std::uint64_t at, std::uint64_t length) { return at / window == (length - 1) / window; };
+        const auto in_chunk = [&](std::uint64_t at, std::uint64_t length) {
+          return at / window == (length - 1) / window;
+        };
         const std::uint64_t chunks = most_blocks(n, block, in_chunk) * block;
         const std::uint64_t paid = kept(chunked_local_attention{byte, none, tokens(window)}, policy, n);
         if (window % block == 0) REQUIRE(paid == chunks);
@@ -79,7 +85,8 @@ TEST_CASE("a DynamicSlidingWindowLayer, slice by slice") {
     for (std::uint64_t step = 0; step < steps; ++step) update(1);
     const request r{tokens(prompt), tokens(steps)};
     REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, transformers::dynamic_cache{}, r) == view);
-    REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, transformers::dynamic_cache_storage{}, r) == alive);
+    REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, transformers::dynamic_cache_storage{}, r) ==
+            alive);
     REQUIRE(kept(chunked_local_attention{byte, none, tokens(window)}, transformers::dynamic_cache{}, r) == view);
   }
 }
@@ -87,7 +94,8 @@ TEST_CASE("a DynamicSlidingWindowLayer, slice by slice") {
 TEST_CASE("a QuantizedLayer, step by step") {
   testing::random random(12);
   for (int i = 0; i < 3000; ++i) {
-    const std::uint64_t residual_length = random.between(1, 12), prompt = random.between(0, 30), steps = random.between(0, 40);
+    const std::uint64_t residual_length = random.between(1, 12), prompt = random.between(0, 30),
+                        steps = random.between(0, 40);
     CAPTURE(residual_length, prompt, steps);
     std::uint64_t quantized = prompt, residual = 0;
     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -112,7 +120,8 @@ TEST_CASE("a QuantizedLayer, step by step") {
 TEST_CASE("a compressor, step by step") {
   testing::random random(13);
   for (int i = 0; i < 3000; ++i) {
-    const std::uint64_t rate = random.between(1, 9), streams = random.between(1, 2), prompt = random.between(0, 30), steps = random.between(0, 30);
+    const std::uint64_t rate = random.between(1, 9), streams = random.between(1, 2), prompt = random.between(0, 30),
+                        steps = random.between(0, 30);
     CAPTURE(rate, streams, prompt, steps);
     std::uint64_t rows = 0, waiting = 0, alive = 0, overlap = 0;
     const auto update = [&](std::uint64_t more) {
@@ -156,7 +165,8 @@ TEST_CASE("a ragged batch is the sum of its sequences; padding, pages and reserv
     REQUIRE(total_footprint(m, padded{}, ragged).total().value() <= reserved_sum.total().value());
     const uniform_batch longest{request(tokens(ragged.longest()), tokens()), lengths.size()};
     REQUIRE(total_footprint(m, padded{}, ragged) == total_footprint(m, padded{}, longest));
-    REQUIRE(total_footprint(m, transformers::dynamic_cache{}, ragged) == total_footprint(m, transformers::dynamic_cache{}, longest));
+    REQUIRE(total_footprint(m, transformers::dynamic_cache{}, ragged) ==
+            total_footprint(m, transformers::dynamic_cache{}, longest));
   }
 }
 
@@ -164,11 +174,14 @@ TEST_CASE("more positions, sequences or window never take less; blocks of one ar
   testing::random random(15);
   for (int i = 0; i < 2000; ++i) {
     const model m = testing::random_model(random);
-    const std::uint64_t prompt = random.between(0, 60), steps = random.between(0, 60), encoder = random.between(0, 20), sequences = random.between(0, 4);
+    const std::uint64_t prompt = random.between(0, 60), steps = random.between(0, 60), encoder = random.between(0, 20),
+                        sequences = random.between(0, 4);
     const request r{tokens(prompt), tokens(steps), tokens(encoder)};
     CAPTURE(i, prompt, steps, encoder, sequences);
     const auto grows = [&](const auto& policy) {
-      const auto total = [&](const request& each, std::uint64_t n) { return total_footprint(m, policy, uniform_batch{each, n}).total().value(); };
+      const auto total = [&](const request& each, std::uint64_t n) {
+        return total_footprint(m, policy, uniform_batch{each, n}).total().value();
+      };
       const std::uint64_t here = total(r, sequences);
       REQUIRE(here <= total(request(tokens(prompt + 1), tokens(steps), tokens(encoder)), sequences));
       REQUIRE(here <= total(request(tokens(prompt), tokens(steps + 1), tokens(encoder)), sequences));
@@ -178,8 +191,10 @@ TEST_CASE("more positions, sequences or window never take less; blocks of one ar
     grows(stored_positions{});
     grows(paged{tokens(random.between(1, 20))});
     grows(static_reservation{tokens(200)});
-    REQUIRE(total_footprint(m, static_reservation{tokens(prompt + steps)}, uniform_batch{request(tokens(prompt + steps), tokens(), tokens(encoder)), 1}) ==
-            total_footprint(m, stored_positions{}, uniform_batch{request(tokens(prompt + steps), tokens(), tokens(encoder)), 1}));
+    REQUIRE(total_footprint(m, static_reservation{tokens(prompt + steps)},
+                            uniform_batch{request(tokens(prompt + steps), tokens(), tokens(encoder)), 1}) ==
+            total_footprint(m, stored_positions{},
+                            uniform_batch{request(tokens(prompt + steps), tokens(), tokens(encoder)), 1}));
     const std::uint64_t window = random.between(1, 60);
     REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, stored_positions{}, r) <=
             kept(sliding_window_attention{byte, none, tokens(window + 1)}, stored_positions{}, r));
@@ -195,10 +210,13 @@ TEST_CASE("a model, its layers as a list of variants, and each layer apart: the 
     model m;
     const std::uint64_t layers = random.between(1, 12);
     for (std::uint64_t l = 0; l < layers; ++l) {
-      parts.push_back(!parts.empty() && random.coin() ? parts[random.next() % parts.size()] : testing::random_part(random, true));
+      parts.push_back(!parts.empty() && random.coin() ? parts[random.next() % parts.size()]
+                                                      : testing::random_part(random, true));
       m.add(static_cast<std::int64_t>(l), {"layer", {parts.back()}});
     }
-    const uniform_batch batch{request(tokens(random.between(0, 50)), tokens(random.between(0, 50)), tokens(random.between(0, 9))), random.between(0, 5)};
+    const uniform_batch batch{
+        request(tokens(random.between(0, 50)), tokens(random.between(0, 50)), tokens(random.between(0, 9))),
+        random.between(0, 5)};
     const std::vector<std::uint32_t> lengths = random.lengths(6, 60);
     CAPTURE(i);
     const auto same = [&](const auto& policy, const auto& b) {

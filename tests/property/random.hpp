@@ -20,7 +20,9 @@ class random {
     return z ^ (z >> 31U);
   }
   /// In [lowest, highest].
-  std::uint64_t between(std::uint64_t lowest, std::uint64_t highest) { return lowest + next() % (highest - lowest + 1); }
+  std::uint64_t between(std::uint64_t lowest, std::uint64_t highest) {
+    return lowest + next() % (highest - lowest + 1);
+  }
   bool coin() { return next() % 2 == 0; }
   template <class T>
   T one_of(std::initializer_list<T> values) {

@@ -29,13 +29,21 @@ static_assert(!std::is_same_v<bytes, tokens> && !std::is_same_v<tokens, blocks>)
 static_assert(std::is_trivially_copyable_v<bytes> && sizeof(bytes) == 8);
 
 template <class A, class B>
-concept addable = requires(A a, B b) { a + b; };
+concept addable = requires(A a, B b) {
+  a + b;
+};
 template <class A, class B>
-concept comparable = requires(A a, B b) { a < b; };
+concept comparable = requires(A a, B b) {
+  a < b;
+};
 template <class A, class B>
-concept multipliable = requires(A a, B b) { a * b; };
+concept multipliable = requires(A a, B b) {
+  a* b;
+};
 template <class A, class B>
-concept divisible = requires(A a, B b) { a / b; };
+concept divisible = requires(A a, B b) {
+  a / b;
+};
 static_assert(addable<bytes, bytes> && !addable<bytes, tokens> && !addable<bytes, int>);
 static_assert(comparable<tokens, tokens> && !comparable<tokens, blocks> && !comparable<bytes, int>);
 static_assert(multipliable<bytes, int> && multipliable<unsigned, bytes>);
@@ -98,7 +106,8 @@ static_assert(1_kB == 1'000_B && 1_MB == 1'000'000_B && 1_GB == 1'000'000'000_B 
 static_assert(18'446'744'073'709'551'615_B == bytes::max() && bytes::max().count() == top);
 static_assert(17'179'869'183_GiB == bytes::max() - (1_GiB - 1_B));
 
-static_assert(bytes() == 0_B && 2_B + 3_B == 5_B && 3_B - 3_B == 0_B && 3 * 4_B == 12_B && 4_B * std::uint8_t{3} == 12_B);
+static_assert(bytes() == 0_B && 2_B + 3_B == 5_B && 3_B - 3_B == 0_B && 3 * 4_B == 12_B &&
+              4_B * std::uint8_t{3} == 12_B);
 static_assert(10_B / 4 == 2_B && 10_B / 4_B == 2 && 10_B % 4_B == 2_B && 4096_tokens / 16 == 256_tokens);
 static_assert(1_GB < 1_GiB && 1_TB > 1_GiB && 2_tokens >= 2_tokens && 1_blocks != 2_blocks);
 constexpr bytes accumulated = [] {

@@ -8,9 +8,9 @@ namespace {
 
 using namespace kvbudget;
 
-constexpr full_attention full = grouped_query_attention(8, 128, bf16);           // 4096 bytes a position
+constexpr full_attention full = grouped_query_attention(8, 128, bf16);  // 4096 bytes a position
 constexpr sliding_window_attention sliding = with_window(full, 1024_tokens);
-constexpr recurrent_state state{1000, f32};                                     // 4000 bytes a sequence
+constexpr recurrent_state state{1000, f32};  // 4000 bytes a sequence
 constexpr uniform_batch batch{request(3000_tokens, 1000_tokens), 2};
 constexpr stored_positions stored;
 
@@ -24,9 +24,10 @@ static_assert(total_bytes(repeated{3U, repeated{4U, full}}, stored, batch) == 12
 static_assert(total_footprint(layer_pair{full, state}, stored, batch) ==
               footprint{2U * 4000U * 2048U, 2U * 4000U * 2048U, 8000U});
 static_assert(total_bytes(layer_list{full}, stored, batch) == total_bytes(full, stored, batch));
-static_assert(total_bytes(layer_list{full, sliding, state}, stored, batch) == bytes(2 * 4000 * 4096 + 2 * 1024 * 4096 + 8000));
-static_assert(total_bytes(layer_list{repeated{2U, full}, layer_list{sliding, repeated{3U, no_cache{}}}}, stored, batch) ==
-              bytes(2 * 2 * 4000 * 4096 + 2 * 1024 * 4096));
+static_assert(total_bytes(layer_list{full, sliding, state}, stored, batch) ==
+              bytes(2 * 4000 * 4096 + 2 * 1024 * 4096 + 8000));
+static_assert(total_bytes(layer_list{repeated{2U, full}, layer_list{sliding, repeated{3U, no_cache{}}}}, stored,
+                          batch) == bytes(2 * 2 * 4000 * 4096 + 2 * 1024 * 4096));
 static_assert(total_bytes(repeated{10U, layer_list{full, repeated{5U, sliding}}}, stored, batch) ==
               bytes(10 * (2 * 4000 * 4096 + 5 * 2 * 1024 * 4096)));
 static_assert(total_bytes(repeated{4U, layer_pair{sliding, layer_pair{state, state}}}, stored, batch) ==
@@ -43,7 +44,8 @@ constexpr ragged_batch<std::uint32_t> ragged(lengths);
 static_assert(total_bytes(three, stored, ragged) == bytes(2107 * (4096 + 256 + 4096)));
 static_assert(total_bytes(repeated{5U, sliding}, stored, ragged) == bytes(5 * (100 + 1024 + 7) * 4096));
 
-// ---- a mixed model of 126 layers, in three forms --------------------------------------------------------------------------
+// ---- a mixed model of 126 layers, in three forms
+// --------------------------------------------------------------------------
 
 constexpr auto folded = layer_list{repeated{21U, layer_list{repeated{5U, sliding}, full}}};
 using either = std::variant<full_attention, sliding_window_attention>;
@@ -58,9 +60,11 @@ static_assert(total_footprint(folded, stored, ragged) == total_footprint(listed,
 static_assert(total_footprint(folded, paged{16_tokens}, batch) == total_footprint(listed, paged{16_tokens}, batch));
 static_assert(total_footprint(folded, static_reservation{8192_tokens}, batch) ==
               total_footprint(listed, static_reservation{8192_tokens}, batch));
-static_assert(cache_formula{folded, stored}.max_length(40_GiB, 8) == cache_formula{repeated{21U, layer_list{repeated{5U, sliding}, full}}, stored}.max_length(40_GiB, 8));
+static_assert(cache_formula{folded, stored}.max_length(40_GiB, 8) ==
+              cache_formula{repeated{21U, layer_list{repeated{5U, sliding}, full}}, stored}.max_length(40_GiB, 8));
 
-// ---- more than 65,536 layers, however they are counted ----------------------------------------------------------------------
+// ---- more than 65,536 layers, however they are counted
+// ----------------------------------------------------------------------
 
 template <class Layers>
 constexpr failure reason(const Layers& layers) {
@@ -76,7 +80,8 @@ static_assert(reason(layer_list{repeated{40'000U, full}, repeated{25'537U, slidi
 static_assert(reason(repeated{65'536U, layer_pair{full, state}}) == failure::none);  // a pair is one layer
 static_assert(reason(repeated{~std::uint64_t{0}, repeated{2U, full}}) == failure::too_many_layers);
 
-// ---- kinds and policies of a user ------------------------------------------------------------------------------------------
+// ---- kinds and policies of a user
+// ------------------------------------------------------------------------------------------
 
 }  // namespace
 
@@ -105,7 +110,8 @@ constexpr kvbudget::checked_count positions(mirrored, const Layer& layer, const 
 }
 
 struct knows_only_full {};
-constexpr kvbudget::checked_count positions(knows_only_full, const kvbudget::full_attention&, const kvbudget::request& r) {
+constexpr kvbudget::checked_count positions(knows_only_full, const kvbudget::full_attention&,
+                                            const kvbudget::request& r) {
   return r.length();
 }
 
@@ -115,19 +121,23 @@ namespace {
 
 constexpr mine::strided_attention strided{{8, 128, bf16}, {8, 128, bf16}, 4};
 static_assert(total_bytes(strided, stored, uniform_batch{request(10_tokens, 0_tokens), 2}) == bytes(2 * 3 * 4096));
-static_assert(total_bytes(strided, paged{2_tokens}, uniform_batch{request(10_tokens, 0_tokens), 2}) == bytes(2 * 4 * 4096));
-static_assert(total_bytes(strided, static_reservation{40_tokens}, uniform_batch{request(1_tokens, 0_tokens), 1}) == bytes(10 * 4096));
+static_assert(total_bytes(strided, paged{2_tokens}, uniform_batch{request(10_tokens, 0_tokens), 2}) ==
+              bytes(2 * 4 * 4096));
+static_assert(total_bytes(strided, static_reservation{40_tokens}, uniform_batch{request(1_tokens, 0_tokens), 1}) ==
+              bytes(10 * 4096));
 static_assert(total_bytes(strided, stored, ragged) == bytes((25 + 500 + 2) * 4096));
-static_assert(total_bytes(layer_pair{strided, state}, mine::mirrored{}, uniform_batch{request(10_tokens, 0_tokens), 2}) ==
-              bytes(2 * 2 * 3 * 4096 + 8000));
-static_assert(total_bytes(layer_list{full, strided}, mine::mirrored{}, uniform_batch{request(10_tokens, 0_tokens), 1}) ==
-              bytes(2 * (10 + 3) * 4096));
+static_assert(total_bytes(layer_pair{strided, state}, mine::mirrored{},
+                          uniform_batch{request(10_tokens, 0_tokens), 2}) == bytes(2 * 2 * 3 * 4096 + 8000));
+static_assert(total_bytes(layer_list{full, strided}, mine::mirrored{},
+                          uniform_batch{request(10_tokens, 0_tokens), 1}) == bytes(2 * (10 + 3) * 4096));
 static_assert(cache_formula{strided, mine::mirrored{}}.max_length(bytes(6 * 4096), 1) == limit{12, false, false});
 
-static_assert(caches<mine::knows_only_full, full_attention> && !caches<mine::knows_only_full, sliding_window_attention>);
-static_assert(caches<stored_positions, mine::strided_attention> && !caches<mine::knows_only_full, mine::strided_attention>);
+static_assert(caches<mine::knows_only_full, full_attention> &&
+              !caches<mine::knows_only_full, sliding_window_attention>);
+static_assert(caches<stored_positions, mine::strided_attention> &&
+              !caches<mine::knows_only_full, mine::strided_attention>);
 static_assert(caches<mine::knows_only_full, recurrent_state>);  // a state is kept once per sequence under every policy
-static_assert(!caches<paged, compressed_keys>);                // no rule for pages of them
+static_assert(!caches<paged, compressed_keys>);                 // no rule for pages of them
 static_assert(!caches<stored_positions, int>);
 
 }  // namespace

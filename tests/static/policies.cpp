@@ -5,8 +5,8 @@ namespace {
 
 using namespace kvbudget;
 
-constexpr kv_row k{2, 4, f16};   // 16 bytes a position
-constexpr kv_row v{2, 1, f32};   //  8 bytes a position
+constexpr kv_row k{2, 4, f16};  // 16 bytes a position
+constexpr kv_row v{2, 1, f32};  //  8 bytes a position
 
 constexpr full_attention full{k, v};
 constexpr sliding_window_attention sliding{k, v, 6_tokens};
@@ -18,8 +18,8 @@ constexpr mla_attention latent{{1, 12, bf16}, {1, 4, bf16}};  // 24 + 8
 constexpr index_keys index{{1, 5, int8}};                     // 5
 constexpr cross_attention cross{k, v};
 constexpr cross_attention cross_window{k, v, 3_tokens};
-constexpr segment_memory memory{{1, 10, f16}, 4_tokens};      // 20
-constexpr recurrent_state state{30, f32};                     // 120 a sequence
+constexpr segment_memory memory{{1, 10, f16}, 4_tokens};  // 20
+constexpr recurrent_state state{30, f32};                 // 120 a sequence
 
 /// K, V and the rest of `sequences` sequences.
 template <class Layer, class Policy>
@@ -50,19 +50,23 @@ static_assert(cost(latent, stored, twenty, 2) == footprint{40U * 24U, 40U * 8U, 
 static_assert(cost(index, stored, twenty, 2) == other(200));
 static_assert(cost(cross, stored, empty) == kv(5) && cost(cross, stored, twenty) == kv(5));
 static_assert(cost(cross, stored, request(9_tokens, 9_tokens)) == nothing);
-static_assert(cost(cross_window, stored, twenty) == kv(3) && cost(cross_window, stored, request(9_tokens, 9_tokens, 2_tokens)) == kv(2));
-static_assert(cost(memory, stored, request(1_tokens, 2_tokens)) == other(60) && cost(memory, stored, twenty) == other(80));
+static_assert(cost(cross_window, stored, twenty) == kv(3) &&
+              cost(cross_window, stored, request(9_tokens, 9_tokens, 2_tokens)) == kv(2));
+static_assert(cost(memory, stored, request(1_tokens, 2_tokens)) == other(60) &&
+              cost(memory, stored, twenty) == other(80));
 static_assert(cost(state, stored, empty, 3) == other(360) && cost(state, stored, twenty, 3) == other(360));
 static_assert(cost(shared_kv{}, stored, twenty) == nothing && cost(no_cache{}, stored, twenty) == nothing);
 
-// ---- static reservation: the whole length from the start --------------------------------------------------------------
+// ---- static reservation: the whole length from the start
+// --------------------------------------------------------------
 
 constexpr static_reservation reserved{32_tokens};
 static_assert(cost(full, reserved, empty) == kv(32) && cost(full, reserved, twenty, 2) == kv(64));
 static_assert(cost(sliding, reserved, one) == kv(6) && cost(chunked, reserved, one) == kv(8));
 static_assert(cost(sinks, reserved, one) == kv(8) && cost(ring, reserved, one) == kv(6));
 static_assert(cost(sliding, static_reservation{4_tokens}, one) == kv(4));
-static_assert(cost(latent, reserved, one) == footprint{32U * 24U, 32U * 8U, 0U} && cost(index, reserved, one) == other(160));
+static_assert(cost(latent, reserved, one) == footprint{32U * 24U, 32U * 8U, 0U} &&
+              cost(index, reserved, one) == other(160));
 static_assert(cost(cross, reserved, one) == kv(5) && cost(cross_window, reserved, one) == kv(3));
 static_assert(cost(memory, reserved, one) == other(80) && cost(state, reserved, one, 2) == other(240));
 static_assert(cost(reference, reserved, one) == kv(32));  // any of them may be prompt
@@ -70,7 +74,8 @@ static_assert(cost(full, static_reservation{20_tokens}, twenty) == kv(20));
 static_assert(cost(full, static_reservation{19_tokens}, twenty).total().reason() == failure::exceeds_reservation);
 static_assert(cost(sliding, static_reservation{19_tokens}, twenty).total().reason() == failure::exceeds_reservation);
 
-// ---- pages: whole blocks of four --------------------------------------------------------------------------------------
+// ---- pages: whole blocks of four
+// --------------------------------------------------------------------------------------
 
 constexpr paged pages{4_tokens};
 static_assert(cost(full, pages, empty) == nothing && cost(full, pages, one) == kv(4));
@@ -108,7 +113,8 @@ static_assert(cost(sliding, paged{0_tokens}, one).total().reason() == failure::d
 static_assert(cost(chunked, paged{0_tokens}, one).total().reason() == failure::division_by_zero);
 static_assert(cost(sinks, paged{0_tokens}, one).total().reason() == failure::division_by_zero);
 
-// ---- batches of different lengths ---------------------------------------------------------------------------------------
+// ---- batches of different lengths
+// ---------------------------------------------------------------------------------------
 
 constexpr std::uint32_t lengths[] = {3072, 1024, 0, 5};
 constexpr ragged_batch<std::uint32_t> ragged(lengths);
@@ -119,7 +125,8 @@ static_assert(ragged.size() == 4 && ragged.longest() == 3072 && nobody.size() ==
 static_assert(total_footprint(full, stored, ragged) == kv(4101));
 static_assert(total_footprint(full, padded{}, ragged) == kv(4 * 3072));
 static_assert(total_footprint(full, static_reservation{4096_tokens}, ragged) == kv(4 * 4096));
-static_assert(total_footprint(full, static_reservation{3071_tokens}, ragged).total().reason() == failure::exceeds_reservation);
+static_assert(total_footprint(full, static_reservation{3071_tokens}, ragged).total().reason() ==
+              failure::exceeds_reservation);
 static_assert(total_footprint(full, pages, ragged) == kv(3072 + 1024 + 0 + 8));
 static_assert(total_footprint(sliding, stored, ragged) == kv(6 + 6 + 0 + 5));
 static_assert(total_footprint(sliding, padded{}, ragged) == kv(4 * 6));
@@ -142,9 +149,11 @@ static_assert(total_footprint(full, stored, ragged_batch<std::uint64_t>(wide)) =
               kv(0x123'89ab'cdef + (std::uint64_t{3} << 33U) + 7));
 static_assert(total_footprint(sliding, stored, ragged_batch<std::uint64_t>(wide)) == kv(18));
 constexpr std::uint64_t too_wide[] = {~std::uint64_t{0}, 1};
-static_assert(total_footprint(full, stored, ragged_batch<std::uint64_t>(too_wide)).total().reason() == failure::overflow);
+static_assert(total_footprint(full, stored, ragged_batch<std::uint64_t>(too_wide)).total().reason() ==
+              failure::overflow);
 
-// ---- absurd numbers neither loop nor wrap ---------------------------------------------------------------------------------
+// ---- absurd numbers neither loop nor wrap
+// ---------------------------------------------------------------------------------
 
 constexpr std::uint64_t absurd = std::uint64_t{1} << 63U;
 static_assert(cost(full, stored, one, absurd).total().reason() == failure::overflow);

@@ -47,9 +47,11 @@ static_assert(kept(window_1, storage, steps(37, 5)) == 42);
 
 // A static cache takes the full window, or all that was reserved
 static_assert(kept(full, of_100, prefill(8)) == 100 && kept(window_8, of_100, prefill(1)) == 8);
-static_assert(kept(window_8, static_cache{5_tokens, 0_tokens}, prefill(1)) == 5 && kept(chunk_8, of_100, prefill(1)) == 8);
+static_assert(kept(window_8, static_cache{5_tokens, 0_tokens}, prefill(1)) == 5 &&
+              kept(chunk_8, of_100, prefill(1)) == 8);
 static_assert(kept(window_1, of_100, prefill(1)) == 1);
-static_assert(total_footprint(full, of_100, uniform_batch{steps(90, 11), 1}).total().reason() == failure::exceeds_reservation);
+static_assert(total_footprint(full, of_100, uniform_batch{steps(90, 11), 1}).total().reason() ==
+              failure::exceeds_reservation);
 static_assert(kept(full, of_100, steps(90, 10)) == 100);
 
 // Cross attention holds the encoder's positions
@@ -65,44 +67,61 @@ static_assert(total_bytes(full, dynamic, ragged_batch<std::uint32_t>(lengths)) =
 static_assert(kept(ring_buffer_attention{row, row, 8_tokens}, dynamic, prefill(1)) == 8);
 static_assert(kept(ring_buffer_attention{row, row, 8_tokens}, storage, prefill(20)) == 20);
 static_assert(kept(ring_buffer_attention{row, row, 8_tokens}, storage, steps(20, 1)) == 8);
-static_assert(total_footprint(segment_memory{row, 8_tokens}, dynamic, uniform_batch{prefill(20), 1}).other == checked_count(8U * 256U));
+static_assert(total_footprint(segment_memory{row, 8_tokens}, dynamic, uniform_batch{prefill(20), 1}).other ==
+              checked_count(8U * 256U));
 
-// ---- quantized caches: measured with 2 K/V heads of 64 -----------------------------------------------------------------------
+// ---- quantized caches: measured with 2 K/V heads of 64
+// -----------------------------------------------------------------------
 
-constexpr std::uint64_t quantized(quantization_backend backend, std::uint32_t nbits, std::uint32_t group, std::uint32_t residual,
-                                  std::uint32_t axis, storage_type type, std::uint64_t sequences, std::uint64_t prompt,
-                                  std::uint64_t generated) {
+constexpr std::uint64_t quantized(quantization_backend backend, std::uint32_t nbits, std::uint32_t group,
+                                  std::uint32_t residual, std::uint32_t axis, storage_type type,
+                                  std::uint64_t sequences, std::uint64_t prompt, std::uint64_t generated) {
   const quantized_cache cache{backend, nbits, group, residual, axis, axis};
   const full_attention layer{{2, 64, type}, {2, 64, type}};
-  const footprint f = total_footprint(layer, cache, uniform_batch{request(tokens(prompt), tokens(generated)), sequences});
+  const footprint f =
+      total_footprint(layer, cache, uniform_batch{request(tokens(prompt), tokens(generated)), sequences});
   return f.k == f.v && f.other == checked_count(0U) ? f.k.value() : 0;
 }
 constexpr auto quanto = quantization_backend::quanto;
 constexpr auto hqq = quantization_backend::hqq;
 constexpr auto fp8 = quantization_backend::fp8;
 
-static_assert(quantized(quanto, 2, 64, 128, 0, bf16, 1, 64, 0) == 2'560 && quantized(quanto, 2, 64, 128, 0, bf16, 2, 37, 0) == 2'960);
-static_assert(quantized(quanto, 2, 32, 128, 1, bf16, 1, 64, 0) == 3'072 && quantized(quanto, 4, 64, 128, 0, bf16, 1, 300, 0) == 21'600);
+static_assert(quantized(quanto, 2, 64, 128, 0, bf16, 1, 64, 0) == 2'560 &&
+              quantized(quanto, 2, 64, 128, 0, bf16, 2, 37, 0) == 2'960);
+static_assert(quantized(quanto, 2, 32, 128, 1, bf16, 1, 64, 0) == 3'072 &&
+              quantized(quanto, 4, 64, 128, 0, bf16, 1, 300, 0) == 21'600);
 static_assert(quantized(quanto, 4, 64, 128, 0, f32, 1, 64, 0) == 5'120);
-static_assert(quantized(quanto, 4, 64, 128, 0, bf16, 1, 64, 5) == 5'888 && quantized(quanto, 4, 64, 128, 0, bf16, 1, 256, 40) == 28'672);
-static_assert(quantized(quanto, 4, 64, 16, 0, bf16, 1, 256, 40) == 22'784 && quantized(quanto, 4, 64, 16, 0, bf16, 2, 37, 16) == 7'632);
-static_assert(quantized(quanto, 4, 64, 16, 0, bf16, 1, 64, 16) == 5'760 && quantized(quanto, 4, 32, 32, 0, bf16, 1, 256, 40) == 25'088);
-static_assert(quantized(hqq, 1, 64, 128, 0, bf16, 1, 64, 0) == 1'536 && quantized(hqq, 1, 64, 128, 1, bf16, 2, 37, 0) == 1'744);
-static_assert(quantized(hqq, 3, 64, 128, 0, bf16, 1, 64, 0) == 4'096 && quantized(hqq, 3, 64, 128, 1, bf16, 1, 64, 0) == 3'840);
-static_assert(quantized(hqq, 3, 32, 128, 0, bf16, 1, 300, 0) == 24'000 && quantized(hqq, 3, 32, 128, 1, bf16, 2, 37, 0) == 5'024);
-static_assert(quantized(hqq, 3, 64, 128, 0, bf16, 1, 256, 40) == 26'624 && quantized(hqq, 8, 64, 128, 0, bf16, 1, 64, 5) == 9'984);
-static_assert(quantized(hqq, 4, 64, 128, 0, f32, 1, 256, 40) == 40'960 && quantized(hqq, 4, 64, 16, 0, f32, 1, 256, 40) == 27'136);
-static_assert(quantized(fp8, 4, 64, 128, 0, bf16, 1, 64, 0) == 8'196 && quantized(fp8, 4, 64, 128, 0, bf16, 1, 64, 5) == 8'836);
+static_assert(quantized(quanto, 4, 64, 128, 0, bf16, 1, 64, 5) == 5'888 &&
+              quantized(quanto, 4, 64, 128, 0, bf16, 1, 256, 40) == 28'672);
+static_assert(quantized(quanto, 4, 64, 16, 0, bf16, 1, 256, 40) == 22'784 &&
+              quantized(quanto, 4, 64, 16, 0, bf16, 2, 37, 16) == 7'632);
+static_assert(quantized(quanto, 4, 64, 16, 0, bf16, 1, 64, 16) == 5'760 &&
+              quantized(quanto, 4, 32, 32, 0, bf16, 1, 256, 40) == 25'088);
+static_assert(quantized(hqq, 1, 64, 128, 0, bf16, 1, 64, 0) == 1'536 &&
+              quantized(hqq, 1, 64, 128, 1, bf16, 2, 37, 0) == 1'744);
+static_assert(quantized(hqq, 3, 64, 128, 0, bf16, 1, 64, 0) == 4'096 &&
+              quantized(hqq, 3, 64, 128, 1, bf16, 1, 64, 0) == 3'840);
+static_assert(quantized(hqq, 3, 32, 128, 0, bf16, 1, 300, 0) == 24'000 &&
+              quantized(hqq, 3, 32, 128, 1, bf16, 2, 37, 0) == 5'024);
+static_assert(quantized(hqq, 3, 64, 128, 0, bf16, 1, 256, 40) == 26'624 &&
+              quantized(hqq, 8, 64, 128, 0, bf16, 1, 64, 5) == 9'984);
+static_assert(quantized(hqq, 4, 64, 128, 0, f32, 1, 256, 40) == 40'960 &&
+              quantized(hqq, 4, 64, 16, 0, f32, 1, 256, 40) == 27'136);
+static_assert(quantized(fp8, 4, 64, 128, 0, bf16, 1, 64, 0) == 8'196 &&
+              quantized(fp8, 4, 64, 128, 0, bf16, 1, 64, 5) == 8'836);
 static_assert(quantized(fp8, 4, 64, 128, 0, f32, 2, 37, 0) == 9'476);
 
 // a residual of 0 or 1 quantizes every step; groups that are not filled cannot be quantized
 static_assert(quantized(quanto, 4, 64, 1, 0, bf16, 1, 64, 5) == quantized(quanto, 4, 64, 128, 0, bf16, 1, 69, 0));
 static_assert(quantized(quanto, 4, 64, 0, 0, bf16, 1, 64, 5) == quantized(quanto, 4, 64, 128, 0, bf16, 1, 69, 0));
-static_assert(total_footprint(full_attention{{1, 32, bf16}, {1, 32, bf16}}, quantized_cache{}, uniform_batch{prefill(5), 1}).total().reason() ==
-              failure::partial_block);
+static_assert(total_footprint(full_attention{{1, 32, bf16}, {1, 32, bf16}}, quantized_cache{},
+                              uniform_batch{prefill(5), 1})
+                  .total()
+                  .reason() == failure::partial_block);
 static_assert(!caches<quantized_cache, sliding_window_attention>);
 
-// ---- DeepSeek-V4: a row is 1,024 bytes -----------------------------------------------------------------------------------------
+// ---- DeepSeek-V4: a row is 1,024 bytes
+// -----------------------------------------------------------------------------------------
 
 constexpr compressed_keys sparse{{1, 512, bf16}, 4, 2, f32};
 constexpr compressed_keys heavy{{1, 512, bf16}, 128, 1, f32};
@@ -114,7 +133,8 @@ constexpr std::uint64_t compressed(const compressed_keys& layer, const Policy& p
 static_assert(compressed(sparse, dynamic, prefill(10)) == 2 * 1024 + 2 * 1024 * 2 * 2 + 4 * (1024 + 2048));
 static_assert(compressed(sparse, dynamic, steps(4, 6)) == compressed(sparse, dynamic, prefill(10)));
 static_assert(compressed(sparse, dynamic, prefill(3)) == 3 * 1024 * 2 * 2);
-static_assert(compressed(heavy, dynamic, prefill(300)) == 2 * 1024 + 44 * 1024 * 2 && compressed(heavy, dynamic, prefill(127)) == 127 * 1024 * 2);
+static_assert(compressed(heavy, dynamic, prefill(300)) == 2 * 1024 + 44 * 1024 * 2 &&
+              compressed(heavy, dynamic, prefill(127)) == 127 * 1024 * 2);
 static_assert(compressed(heavy, dynamic, prefill(128)) == 1024);
 // the storage of what waits: all of the prompt, later what waited before and the new one
 static_assert(compressed(sparse, storage, prefill(10)) == 2 * 1024 + 10 * 1024 * 4 + 4 * 3072);
@@ -122,23 +142,32 @@ static_assert(compressed(sparse, storage, steps(8, 1)) == 2 * 1024 + 1 * 1024 * 
 static_assert(compressed(sparse, storage, steps(8, 4)) == 3 * 1024 + 4 * 1024 * 4 + 4 * 3072);
 static_assert(compressed(sparse, storage, steps(8, 5)) == 3 * 1024 + 1 * 1024 * 4 + 4 * 3072);
 static_assert(!caches<static_cache, compressed_keys>);
-static_assert(total_footprint(compressed_keys{{1, 512, bf16}, 0, 1, f32}, dynamic, uniform_batch{prefill(1), 1}).total().reason() ==
-              failure::division_by_zero);
+static_assert(total_footprint(compressed_keys{{1, 512, bf16}, 0, 1, f32}, dynamic, uniform_batch{prefill(1), 1})
+                  .total()
+                  .reason() == failure::division_by_zero);
 
-// ---- prompt whole, generation in a window ----------------------------------------------------------------------------------------
+// ---- prompt whole, generation in a window
+// ----------------------------------------------------------------------------------------
 
 constexpr reference_window_attention reference{row, row, 8_tokens};
-static_assert(total_footprint(reference, dynamic, uniform_batch{steps(20, 5), 1}) == footprint{5U * 256U, 5U * 256U, 20U * 512U});
+static_assert(total_footprint(reference, dynamic, uniform_batch{steps(20, 5), 1}) ==
+              footprint{5U * 256U, 5U * 256U, 20U * 512U});
 // once the window is full it keeps one position less (unlimited_ocr, measured)
-static_assert(total_footprint(reference, dynamic, uniform_batch{steps(20, 7), 1}) == footprint{7U * 256U, 7U * 256U, 20U * 512U});
-static_assert(total_footprint(reference, dynamic, uniform_batch{steps(20, 50), 2}) == footprint{14U * 256U, 14U * 256U, 40U * 512U});
-static_assert(total_footprint(reference, of_100, uniform_batch{steps(20, 50), 1}) == footprint{8U * 256U, 8U * 256U, 20U * 512U});
-static_assert(total_footprint(reference, of_100, uniform_batch{steps(99, 1), 1}) == footprint{8U * 256U, 8U * 256U, 92U * 512U});
+static_assert(total_footprint(reference, dynamic, uniform_batch{steps(20, 7), 1}) ==
+              footprint{7U * 256U, 7U * 256U, 20U * 512U});
+static_assert(total_footprint(reference, dynamic, uniform_batch{steps(20, 50), 2}) ==
+              footprint{14U * 256U, 14U * 256U, 40U * 512U});
+static_assert(total_footprint(reference, of_100, uniform_batch{steps(20, 50), 1}) ==
+              footprint{8U * 256U, 8U * 256U, 20U * 512U});
+static_assert(total_footprint(reference, of_100, uniform_batch{steps(99, 1), 1}) ==
+              footprint{8U * 256U, 8U * 256U, 92U * 512U});
 
-// ---- offloading: all on the host, two neighbours on the device -----------------------------------------------------------------------
+// ---- offloading: all on the host, two neighbours on the device
+// -----------------------------------------------------------------------
 
 constexpr std::array<std::uint64_t, 5> sizes{10, 50, 20, 40, 5};
-static_assert(split_offloaded(sizes).host == checked_count(125U) && split_offloaded(sizes).device == checked_count(70U));
+static_assert(split_offloaded(sizes).host == checked_count(125U) &&
+              split_offloaded(sizes).device == checked_count(70U));
 static_assert(split_offloaded(std::array<std::uint64_t, 1>{7}).host == checked_count(7U));
 static_assert(split_offloaded(std::array<std::uint64_t, 1>{7}).device == checked_count(7U));
 static_assert(split_offloaded(std::array<std::uint64_t, 0>{}).host == checked_count(0U));

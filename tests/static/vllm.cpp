@@ -46,7 +46,8 @@ static_assert(plan(llama_model, with_memory(40 * gib)).blocks_per_request == 819
 static_assert(plan(llama_model, with_memory(40 * gib)).tokens == 327'680);
 // What a ledger counts: all blocks but the null block, and for the longest request as many as vLLM.
 static_assert(block_pool(plan(llama_model, with_memory(40 * gib))).capacity == 20'479);
-static_assert(kvbudget::detail::pool_rule(block_pool(plan(llama_model, with_memory(40 * gib)))).peak(131'072) == checked_count(8192));
+static_assert(kvbudget::detail::pool_rule(block_pool(plan(llama_model, with_memory(40 * gib)))).peak(131'072) ==
+              checked_count(8192));
 static_assert(plan(llama_model, with_memory(10 * gib)).reason == refusal::memory_too_small);
 static_assert(plan(llama_model, with_memory(10 * gib)).estimated_max_model_len == 81'904);
 static_assert([] {

@@ -19,7 +19,8 @@ class temporary_folder {
  public:
   temporary_folder() {
     std::random_device random;
-    path_ = std::filesystem::temp_directory_path() / ("kvbudget-test-" + std::to_string(random()) + std::to_string(random()));
+    path_ = std::filesystem::temp_directory_path() /
+            ("kvbudget-test-" + std::to_string(random()) + std::to_string(random()));
     std::filesystem::create_directory(path_);
   }
   temporary_folder(const temporary_folder&) = delete;

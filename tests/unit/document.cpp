@@ -47,7 +47,8 @@ std::string repeated_text(std::string_view text, std::size_t n) {
 }  // namespace
 
 TEST_CASE("the bare words for non-finite numbers and their spelling as objects are one") {
-  const document d = parse(R"({"a": Infinity, "b": -Infinity, "c": NaN, "d": {"__float__": "Infinity"}, "e": [NaN,1]})");
+  const document d =
+      parse(R"({"a": Infinity, "b": -Infinity, "c": NaN, "d": {"__float__": "Infinity"}, "e": [NaN,1]})");
   for (const char* key : {"a", "b", "c", "d"}) CHECK(is_non_finite(d.root[key]));
   CHECK(d.root["a"] == d.root["d"]);
   CHECK(d.root["b"] == json{{"__float__", "-Infinity"}});
@@ -66,7 +67,8 @@ TEST_CASE("words inside strings are left alone") {
 }
 
 TEST_CASE("numbers beyond a double and halves of surrogate pairs are read as Python reads them") {
-  const document d = parse(R"({"a": 1e400, "b": -1e400, "c": [12, 1e5], "d": "x\ud800y", "e": "\udC00", "f": "\uD83D\ude00",
+  const document d =
+      parse(R"({"a": 1e400, "b": -1e400, "c": [12, 1e5], "d": "x\ud800y", "e": "\udC00", "f": "\uD83D\ude00",
                               "g": "\\ud800", "h": "1e400"})");
   CHECK(is_non_finite(d.root["a"]));
   CHECK(d.root["b"] == json{{"__float__", "-Infinity"}});
@@ -86,9 +88,38 @@ TEST_CASE("a byte order mark is skipped, of a repeated key the last one counts")
 }
 
 TEST_CASE("what is no JSON is refused with the file and the place") {
-  for (const char* text : {"", " ", "{", "}", "[1,]", "{\"a\": 1,}", "{\"a\" 1}", "{a: 1}", "{'a': 1}", "// c\n{}", "{} // c", "/* c */ {}",
-                           "# c\n{}", "{} {}", "{}x", "nan", "infinity", "+1", "01", "0x1", ".5", "1.", "InfinityNaN", "1Infinity",
-                           "{Infinity: 1}", "{\"a\": --Infinity}", "\"\n\"", "\"\\x\"", "\"\xff\"", "\"abc", "tru", "\xef\xbb{}"}) {
+  for (const char* text : {"",
+                           " ",
+                           "{",
+                           "}",
+                           "[1,]",
+                           "{\"a\": 1,}",
+                           "{\"a\" 1}",
+                           "{a: 1}",
+                           "{'a': 1}",
+                           "// c\n{}",
+                           "{} // c",
+                           "/* c */ {}",
+                           "# c\n{}",
+                           "{} {}",
+                           "{}x",
+                           "nan",
+                           "infinity",
+                           "+1",
+                           "01",
+                           "0x1",
+                           ".5",
+                           "1.",
+                           "InfinityNaN",
+                           "1Infinity",
+                           "{Infinity: 1}",
+                           "{\"a\": --Infinity}",
+                           "\"\n\"",
+                           "\"\\x\"",
+                           "\"\xff\"",
+                           "\"abc",
+                           "tru",
+                           "\xef\xbb{}"}) {
     const config_error e = refusal(text);
     CAPTURE(text);
     CHECK(e.file() == "config.json");

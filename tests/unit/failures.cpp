@@ -68,16 +68,27 @@ TEST_CASE("totals and inverses raise what is never computable") {
   const full_attention partial = grouped_query_attention(1, 80, q8_0);
   const full_attention whole = grouped_query_attention(1, 96, q8_0);
   CHECK(reason_of([&] { (void)total_bytes(partial, stored, one); }) == failure::partial_block);
-  CHECK(reason_of([&] { (void)cache_formula{partial, stored}.max_length(bytes(1'000'000), 1); }) == failure::partial_block);
-  CHECK(reason_of([&] { (void)cache_formula{partial, stored}.max_sequences(bytes(1'000'000), one.each); }) == failure::partial_block);
-  CHECK(reason_of([&] { (void)cache_formula{whole, paged{tokens(0)}}.max_length(bytes(1'000'000), 1); }) == failure::division_by_zero);
+  CHECK(reason_of([&] {
+          (void)cache_formula{partial, stored}.max_length(bytes(1'000'000), 1);
+        }) == failure::partial_block);
+  CHECK(reason_of([&] {
+          (void)cache_formula{partial, stored}.max_sequences(bytes(1'000'000), one.each);
+        }) == failure::partial_block);
+  CHECK(reason_of([&] {
+          (void)cache_formula{whole, paged{tokens(0)}}.max_length(bytes(1'000'000), 1);
+        }) == failure::division_by_zero);
   CHECK(reason_of([&] { (void)total_bytes(repeated{65'537U, whole}, stored, one); }) == failure::too_many_layers);
-  CHECK(reason_of([&] { (void)cache_formula{repeated{65'537U, whole}, stored}.max_length(bytes(1'000'000), 1); }) == failure::too_many_layers);
-  CHECK(reason_of([&] { (void)total_bytes(whole, static_reservation{tokens(9)}, one); }) == failure::exceeds_reservation);
+  CHECK(reason_of([&] {
+          (void)cache_formula{repeated{65'537U, whole}, stored}.max_length(bytes(1'000'000), 1);
+        }) == failure::too_many_layers);
+  CHECK(reason_of([&] { (void)total_bytes(whole, static_reservation{tokens(9)}, one); }) ==
+        failure::exceeds_reservation);
   CHECK(reason_of([&] { (void)grouped(int4, 63, f16, 2); }) == failure::partial_block);
   CHECK(reason_of([&] { (void)grouped(int8, 0xffff'ffff, f16, 2); }) == failure::block_too_large);
   CHECK(reason_of([&] { (void)weight_bytes(~std::uint64_t{0}, 16); }) == failure::overflow);
-  CHECK(reason_of([&] { (void)device_budget{bytes(1), {1, 0}, bytes(), bytes(), {0, 1}}.usable(); }) == failure::division_by_zero);
+  CHECK(reason_of([&] {
+          (void)device_budget{bytes(1), {1, 0}, bytes(), bytes(), {0, 1}}.usable();
+        }) == failure::division_by_zero);
 }
 
 namespace mine {
@@ -95,10 +106,15 @@ TEST_CASE("a failure that a policy raises reaches the caller") {
   const full_attention layer = grouped_query_attention(8, 128, bf16);
   const uniform_batch one{request(10_tokens, 0_tokens), 1};
   CHECK(reason_of([&] { (void)total_bytes(layer, mine::raising{}, one); }) == failure::unsupported_layer);
-  CHECK(reason_of([&] { (void)total_bytes(layer_pair{layer, layer}, mine::raising{}, one); }) == failure::unsupported_layer);
-  CHECK(reason_of([&] { (void)cache_formula{layer, mine::raising{}}.max_length(1_GiB, 1); }) == failure::unsupported_layer);
+  CHECK(reason_of([&] {
+          (void)total_bytes(layer_pair{layer, layer}, mine::raising{}, one);
+        }) == failure::unsupported_layer);
+  CHECK(reason_of([&] {
+          (void)cache_formula{layer, mine::raising{}}.max_length(1_GiB, 1);
+        }) == failure::unsupported_layer);
   const std::uint32_t lengths[] = {3, 4};
-  CHECK(reason_of([&] { (void)total_bytes(layer, mine::raising{}, ragged_batch<std::uint32_t>(lengths)); }) == failure::unsupported_layer);
+  CHECK(reason_of([&] { (void)total_bytes(layer, mine::raising{}, ragged_batch<std::uint32_t>(lengths)); }) ==
+        failure::unsupported_layer);
   const auto on_rank = [&](std::uint64_t rank) {
     return total_bytes(layer, context_parallel<stored_positions>{{}, 2, rank}, one);
   };

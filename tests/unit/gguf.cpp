@@ -39,7 +39,8 @@ json completed(json metadata) {
   add("attention.layer_norm_rms_epsilon!");
   add("attention.q_lora_rank!");
   add("feed_forward_length!");
-  if (!metadata.contains(name + ".expert_used_count") && metadata.contains(name + ".expert_count")) add("expert_used_count!");
+  if (!metadata.contains(name + ".expert_used_count") && metadata.contains(name + ".expert_count"))
+    add("expert_used_count!");
   return metadata;
 }
 
@@ -100,8 +101,13 @@ void compare_case(const json& one, counted& n, std::size_t step) {
 
 document gguf(const json& metadata) { return document{metadata, "model.gguf"}; }
 
-const json tiny = {{"llama.attention.layer_norm_rms_epsilon", 0.5}, {"general.architecture", "llama"}, {"llama.block_count", 2},          {"llama.context_length", 4096},
-                   {"llama.embedding_length", 256},   {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2},
+const json tiny = {{"llama.attention.layer_norm_rms_epsilon", 0.5},
+                   {"general.architecture", "llama"},
+                   {"llama.block_count", 2},
+                   {"llama.context_length", 4096},
+                   {"llama.embedding_length", 256},
+                   {"llama.attention.head_count", 4},
+                   {"llama.attention.head_count_kv", 2},
                    {"llama.feed_forward_length", 512}};
 
 template <class Body>
@@ -138,8 +144,14 @@ TEST_CASE("all measured llama.cpp cases through a GGUF file", "[.truth]") {
 }
 
 TEST_CASE("metadata become plain JSON; vocabularies are skipped") {
-  json metadata = {{"general.architecture", "llama"}, {"a.u32", 7},           {"a.i32", -7},       {"a.f32", 0.5},
-                   {"a.bool", true},                  {"a.list", {1, 2, 3}},  {"a.flags", {true, false}}, {"a.none", json::array()}};
+  json metadata = {{"general.architecture", "llama"},
+                   {"a.u32", 7},
+                   {"a.i32", -7},
+                   {"a.f32", 0.5},
+                   {"a.bool", true},
+                   {"a.list", {1, 2, 3}},
+                   {"a.flags", {true, false}},
+                   {"a.none", json::array()}};
   metadata["a.words"] = json::array({"<s>", "</s>", "a"});
   metadata["a.long"] = json(std::vector<int>(1025, 1));
   metadata["a.text"] = std::string(4097, 'x');
@@ -173,7 +185,8 @@ namespace {
 std::string with_type(json metadata, const std::string& key, std::uint32_t type, const std::string& value) {
   metadata.erase(key);
   std::string file = testing::gguf_header_of(0, metadata.size() + 1);
-  for (const auto& entry : metadata.items()) file += testing::gguf_text(entry.key()) + testing::gguf_value(entry.value());
+  for (const auto& entry : metadata.items())
+    file += testing::gguf_text(entry.key()) + testing::gguf_value(entry.value());
   return file + testing::gguf_text(key) + testing::little_endian(type) + value;
 }
 
@@ -190,8 +203,8 @@ TEST_CASE("a GGUF file without a key that its loader needs is refused by the key
     return refusal_of_file(testing::gguf_file(metadata, {}, 0));
   };
   CHECK(without(tiny, "llama.attention.head_count_kv").empty());
-  for (const char* key : {"llama.block_count", "llama.context_length", "llama.embedding_length", "llama.attention.layer_norm_rms_epsilon",
-                          "llama.feed_forward_length"}) {
+  for (const char* key : {"llama.block_count", "llama.context_length", "llama.embedding_length",
+                          "llama.attention.layer_norm_rms_epsilon", "llama.feed_forward_length"}) {
     CHECK(without(tiny, key) == "key not found in model: " + std::string(key));
   }
   CHECK(without(tiny, "llama.attention.head_count").find("llama.attention.head_count ") != std::string::npos);
@@ -221,8 +234,8 @@ TEST_CASE("a GGUF file without a key that its loader needs is refused by the key
   CHECK(with({{"llama.expert_count", 8}, {"llama.expert_used_count", 2}}).empty());
   CHECK(with({{"llama.expert_count", 8}}).find("llama.expert_used_count is 0") != std::string::npos);
   CHECK(with({{"llama.expert_used_count", 2}}).find("llama.expert_used_count is 2") != std::string::npos);
-  CHECK(with({{"llama.expert_count", 8}, {"llama.expert_used_count", 2}, {"llama.expert_group_count", 3}}).find("llama.expert_group_count is 3") !=
-        std::string::npos);
+  CHECK(with({{"llama.expert_count", 8}, {"llama.expert_used_count", 2}, {"llama.expert_group_count", 3}})
+            .find("llama.expert_group_count is 3") != std::string::npos);
   CHECK(with({{"llama.embedding_length", 0}}).find("llama.embedding_length is 0") != std::string::npos);
   CHECK(with({{"llama.feed_forward_length", 0}}).find("llama.feed_forward_length is 0") != std::string::npos);
   // A part of the metadata, as a measured case has it, need not have what memory does not depend on.
@@ -233,11 +246,13 @@ TEST_CASE("a GGUF file without a key that its loader needs is refused by the key
   part.erase("llama.context_length");
   CHECK(llama_cpp::evaluate(gguf(part), {{"n_ctx", 256}}).refusal == "key not found in model: llama.context_length");
   // Conditions in the loaders: lite DeepSeek models have no q_lora_rank, PLE keys come together.
-  json deepseek = completed({{"general.architecture", "deepseek2"}, {"deepseek2.block_count", 27}, {"deepseek2.attention.head_count", 4}});
+  json deepseek = completed(
+      {{"general.architecture", "deepseek2"}, {"deepseek2.block_count", 27}, {"deepseek2.attention.head_count", 4}});
   deepseek.erase("deepseek2.attention.q_lora_rank");
   CHECK(refusal_of_file(testing::gguf_file(deepseek, {}, 0)).find("key not found") == std::string::npos);
   deepseek["deepseek2.block_count"] = 28;
-  CHECK(refusal_of_file(testing::gguf_file(deepseek, {}, 0)) == "key not found in model: deepseek2.attention.q_lora_rank");
+  CHECK(refusal_of_file(testing::gguf_file(deepseek, {}, 0)) ==
+        "key not found in model: deepseek2.attention.q_lora_rank");
 }
 
 TEST_CASE("a GGUF value of another type than its loader reads is refused") {
@@ -245,7 +260,8 @@ TEST_CASE("a GGUF value of another type than its loader reads is refused") {
   const auto refused = [](const char* key, std::uint32_t type, const std::string& value) {
     return refusal_of_file(with_type(tiny, key, type, value));
   };
-  for (const char* key : {"llama.block_count", "llama.attention.head_count_kv", "llama.context_length", "llama.feed_forward_length"}) {
+  for (const char* key :
+       {"llama.block_count", "llama.attention.head_count_kv", "llama.context_length", "llama.feed_forward_length"}) {
     CAPTURE(key);
     const std::string prefix = "key " + std::string(key) + " has wrong type ";
     CHECK(refused(key, 10, little_endian(std::uint64_t{2})) == prefix + "u64 but expected type u32");
@@ -262,19 +278,27 @@ TEST_CASE("a GGUF value of another type than its loader reads is refused") {
   const char* const heads = "llama.attention.head_count_kv";
   CHECK(refused(heads, 9, list(4, little_endian(std::uint32_t{2}))).empty());
   CHECK(refused(heads, 9, list(5, little_endian(std::uint32_t{2}))).empty());
-  CHECK(refused(heads, 9, list(10, little_endian(std::uint64_t{2}))) == "key llama.attention.head_count_kv has wrong type [u64] but expected type u32");
-  CHECK(refused(heads, 9, list(2, little_endian(std::uint16_t{2}))) == "key llama.attention.head_count_kv has wrong type [u16] but expected type u32");
-  CHECK(refused("llama.block_count", 9, list(4, little_endian(std::uint32_t{2}))) == "key llama.block_count has wrong type arr but expected type u32");
+  CHECK(refused(heads, 9, list(10, little_endian(std::uint64_t{2}))) ==
+        "key llama.attention.head_count_kv has wrong type [u64] but expected type u32");
+  CHECK(refused(heads, 9, list(2, little_endian(std::uint16_t{2}))) ==
+        "key llama.attention.head_count_kv has wrong type [u16] but expected type u32");
+  CHECK(refused("llama.block_count", 9, list(4, little_endian(std::uint32_t{2}))) ==
+        "key llama.block_count has wrong type arr but expected type u32");
   // What nobody reads may be anything.
   CHECK(refused("llama.attention.sliding_window", 10, little_endian(std::uint64_t{2})).empty());
   CHECK(refused("llama.num_loops", 8, testing::gguf_text("x")).empty());
   CHECK(refused("llama.rope.dimension_count", 4, little_endian(std::uint32_t{64})).empty());
-  CHECK(refused("llama.rope.dimension_count", 4, little_endian(std::uint32_t{32})).find("llama.rope.dimension_count is 32") != std::string::npos);
+  CHECK(refused("llama.rope.dimension_count", 4, little_endian(std::uint32_t{32}))
+            .find("llama.rope.dimension_count is 32") != std::string::npos);
 }
 
 TEST_CASE("architectures without a loader say what they are") {
   const auto error = [](const char* name) {
-    return refusal([&] { (void)llama_cpp::evaluate(gguf({{"general.architecture", name}, {std::string(name) + ".block_count", 2}}), json::object()); }).problem();
+    return refusal([&] {
+             (void)llama_cpp::evaluate(gguf({{"general.architecture", name}, {std::string(name) + ".block_count", 2}}),
+                                       json::object());
+           })
+        .problem();
   };
   CHECK(error("gptj") == "llama.cpp has the name, and no loader for it");
   CHECK(error("clip") == "a multimodal projector (mmproj), which has no KV cache of its own");
@@ -285,17 +309,20 @@ TEST_CASE("of a GGUF file with very many keys only those that somebody reads are
   json metadata = tiny;
   std::string more;
   const std::uint64_t many = 70'000;
-  for (std::uint64_t i = 0; i < many; ++i) more += testing::gguf_text("x." + std::to_string(i)) + testing::gguf_value(json(1));
+  for (std::uint64_t i = 0; i < many; ++i)
+    more += testing::gguf_text("x." + std::to_string(i)) + testing::gguf_value(json(1));
   std::string file = testing::gguf_header_of(0, metadata.size() + many);
   file += testing::gguf_text("general.architecture") + testing::gguf_value(metadata["general.architecture"]) + more;
   metadata.erase("general.architecture");
-  for (const auto& entry : metadata.items()) file += testing::gguf_text(entry.key()) + testing::gguf_value(entry.value());
+  for (const auto& entry : metadata.items())
+    file += testing::gguf_text(entry.key()) + testing::gguf_value(entry.value());
   std::istringstream stream(file);
   const document d = config::read_gguf_document(stream, file.size(), "m");
   CHECK(d.root.size() < 66'000);
   CHECK(llama_cpp::evaluate(d, {{"n_ctx", 256}}).total_bytes == 256U * 1024);
   // One of them twice, far apart.
-  std::string twice = testing::gguf_header_of(0, many + 1) + more + testing::gguf_text("x.7") + testing::gguf_value(json(1));
+  std::string twice =
+      testing::gguf_header_of(0, many + 1) + more + testing::gguf_text("x.7") + testing::gguf_value(json(1));
   std::istringstream again(twice);
   CHECK(refusal([&] { (void)config::read_gguf_document(again, twice.size(), "m"); }).pointer() == "x.7");
 }
@@ -321,7 +348,8 @@ TEST_CASE("a config has a size limit") {
 }
 
 TEST_CASE("deepseek4 has prediction layers only with their tensors") {
-  const json metadata = {{"general.architecture", "deepseek4"}, {"deepseek4.block_count", 44}, {"deepseek4.nextn_predict_layers", 1}};
+  const json metadata = {
+      {"general.architecture", "deepseek4"}, {"deepseek4.block_count", 44}, {"deepseek4.nextn_predict_layers", 1}};
   const auto layers_of = [&](const char* tensor) {
     const std::string file = testing::gguf_file(metadata, {{tensor, {1}, 0, 0}}, 4);
     std::istringstream stream(file);
@@ -354,7 +382,8 @@ TEST_CASE("a GGUF file is known by its magic") {
 TEST_CASE("only llama.cpp and no engine read GGUF metadata") {
   for (const char* engine : {"transformers", "vllm"}) {
     const config_error e = refusal([&] {
-      (void)config::find_engine(engine).evaluate(gguf(tiny), nullptr, engine == std::string("vllm") ? json{{"max_model_len", 100}} : json{{"seq_len", 1}});
+      (void)config::find_engine(engine).evaluate(
+          gguf(tiny), nullptr, engine == std::string("vllm") ? json{{"max_model_len", 100}} : json{{"seq_len", 1}});
     });
     CHECK(std::string(e.what()) ==
           "model.gguf: /general.architecture: \"llama\": GGUF metadata, which only llama.cpp reads: a config.json, or "
@@ -365,7 +394,8 @@ TEST_CASE("only llama.cpp and no engine read GGUF metadata") {
 
 TEST_CASE("without an engine: positions of a GGUF model's layers") {
   const auto bytes_at = [](const json& metadata, std::uint64_t n, std::uint64_t sequences = 1) {
-    return config::evaluate_bare(gguf(completed(metadata)), f16, f16, config::workload{n, 0, sequences, {}}).total_bytes;
+    return config::evaluate_bare(gguf(completed(metadata)), f16, f16, config::workload{n, 0, sequences, {}})
+        .total_bytes;
   };
   SECTION("full") {
     CHECK(bytes_at(tiny, 1000) == 1000U * 2 * 2 * 128 * 2);
@@ -376,21 +406,24 @@ TEST_CASE("without an engine: positions of a GGUF model's layers") {
     CHECK(e.layers.size() == 2);
   }
   SECTION("windows") {
-    json m = {{"general.architecture", "gemma2"}, {"gemma2.block_count", 4},          {"gemma2.embedding_length", 256},
-              {"gemma2.attention.head_count", 4}, {"gemma2.attention.sliding_window", 512}};
+    json m = {{"general.architecture", "gemma2"},
+              {"gemma2.block_count", 4},
+              {"gemma2.embedding_length", 256},
+              {"gemma2.attention.head_count", 4},
+              {"gemma2.attention.sliding_window", 512}};
     CHECK(bytes_at(m, 512) == 512U * 4 * 2 * 256 * 2);
     CHECK(bytes_at(m, 1000) == (1000U + 512) * 2 * 2 * 256 * 2);
   }
   SECTION("a latent is one row of K") {
-    json m = {{"general.architecture", "deepseek2"},        {"deepseek2.block_count", 3},
-              {"deepseek2.embedding_length", 1024},         {"deepseek2.attention.head_count", 16},
-              {"deepseek2.attention.head_count_kv", 1},     {"deepseek2.attention.kv_lora_rank", 512},
-              {"deepseek2.attention.key_length", 576},      {"deepseek2.attention.value_length", 512},
-              {"deepseek2.attention.key_length_mla", 192},  {"deepseek2.attention.value_length_mla", 128}};
+    json m = {{"general.architecture", "deepseek2"},       {"deepseek2.block_count", 3},
+              {"deepseek2.embedding_length", 1024},        {"deepseek2.attention.head_count", 16},
+              {"deepseek2.attention.head_count_kv", 1},    {"deepseek2.attention.kv_lora_rank", 512},
+              {"deepseek2.attention.key_length", 576},     {"deepseek2.attention.value_length", 512},
+              {"deepseek2.attention.key_length_mla", 192}, {"deepseek2.attention.value_length_mla", 128}};
     CHECK(bytes_at(m, 10) == 10U * 3 * 576 * 2);
   }
   SECTION("a state is kept once, in f32") {
-    json m = {{"general.architecture", "mamba"}, {"mamba.block_count", 2},     {"mamba.embedding_length", 64},
+    json m = {{"general.architecture", "mamba"}, {"mamba.block_count", 2},      {"mamba.embedding_length", 64},
               {"mamba.ssm.conv_kernel", 4},      {"mamba.ssm.inner_size", 128}, {"mamba.ssm.state_size", 16},
               {"mamba.attention.head_count", 0}};
     CHECK(bytes_at(m, 10) == 2U * (3 * 128 + 16 * 128) * 4);
@@ -401,7 +434,8 @@ TEST_CASE("without an engine: positions of a GGUF model's layers") {
     CHECK(e.problem() == "GGUF metadata do not say the element type of the cache");
     json m = tiny;
     m["llama.block_count"] = 513;
-    CHECK(refusal([&] { (void)config::evaluate_bare(gguf(m), f16, f16, {}); }).expected() == "a model that llama.cpp loads");
+    CHECK(refusal([&] { (void)config::evaluate_bare(gguf(m), f16, f16, {}); }).expected() ==
+          "a model that llama.cpp loads");
   }
 }
 
@@ -410,8 +444,9 @@ TEST_CASE("without an engine: a GGUF file and its config.json agree") {
   std::size_t seen = 0;
   for (const json& one : cases.root) {
     const std::string id = one["id"].get<std::string>();
-    for (const char* name : {"gemma-3-4b-text", "deepseek-ai-deepseek-r1", "gpt-oss-defaults", "qwen-qwen3-8b", "command-r7b",
-                             "zai-org-glm-5.2", "moonshotai-kimi-k2-instruct", "llama4-defaults", "gpt2", "dbrx-132b"}) {
+    for (const char* name :
+         {"gemma-3-4b-text", "deepseek-ai-deepseek-r1", "gpt-oss-defaults", "qwen-qwen3-8b", "command-r7b",
+          "zai-org-glm-5.2", "moonshotai-kimi-k2-instruct", "llama4-defaults", "gpt2", "dbrx-132b"}) {
       if (id != std::string("llama.cpp/") + name) continue;
       ++seen;
       for (const std::uint64_t n : {1ULL, 700ULL, 100'000ULL}) {

@@ -162,7 +162,7 @@ TEST_CASE("llama.cpp: latents, index keys, states") {
   CHECK(p.caches[0].layers == 78);
   CHECK(p.caches[0].k_bytes == 368'050'176);  // 78 x 4096 x 576 x 2
   CHECK(p.caches[0].v_bytes == 0);
-  CHECK(p.caches[1].layers == 21);            // only every fourth layer has an indexer since GLM 5.2
+  CHECK(p.caches[1].layers == 21);  // only every fourth layer has an indexer since GLM 5.2
   CHECK(p.caches[1].k_bytes == 22'020'096);
   settings s = at(4096);
   s.ctx_type = llama_cpp::context_type::mtp;
@@ -186,8 +186,8 @@ TEST_CASE("llama.cpp: latents, index keys, states") {
   const auto states = plan(load_hparams(q), r);
   CHECK(states.caches[0].layers == 16);
   CHECK(states.recurrent.layers == 48);
-  CHECK(states.recurrent.r_bytes == 23'592'960);   // printed by an engine as 22.50 MiB
-  CHECK(states.recurrent.s_bytes == 603'979'776);  // 576.00 MiB
+  CHECK(states.recurrent.r_bytes == 23'592'960);    // printed by an engine as 22.50 MiB
+  CHECK(states.recurrent.s_bytes == 603'979'776);   // 576.00 MiB
   q.architecture = find_architecture("qwen3next");  // takes no snapshots
   CHECK(plan(load_hparams(q), r).n_rs_seq == 0);
 }
@@ -203,10 +203,10 @@ TEST_CASE("llama.cpp: DeepSeek-V4 keeps a window, compressed keys and compressor
   settings s = at(32'768);
   const auto p = plan(h, s);
   REQUIRE(p.caches.size() == 5);
-  CHECK(p.caches[1].cells == 768);    // 128 + 512, padded
+  CHECK(p.caches[1].cells == 768);  // 128 + 512, padded
   CHECK(p.caches[1].layers == 3);
-  CHECK(p.caches[2].cells == 8192);   // csa
-  CHECK(p.caches[3].cells == 256);    // hca
+  CHECK(p.caches[2].cells == 8192);  // csa
+  CHECK(p.caches[3].cells == 256);   // hca
   CHECK(p.caches[4].k_bytes == 8192 * 128 * 2);
   CHECK(p.compressors[0].bytes == 2 * 8 * 1024 * 4);
   CHECK(p.compressors[1].bytes == 2 * 128 * 512 * 4);
@@ -394,7 +394,8 @@ TEST_CASE("llama.cpp: a key that an architecture's loader does not read changes 
     change to;
     std::string readers;
   };
-  const std::string mamba = " mamba2 plamo2 falcon-h1 granitehybrid nemotron_h nemotron_h_moe qwen3next qwen35 qwen35moe qwen4exp ";
+  const std::string mamba =
+      " mamba2 plamo2 falcon-h1 granitehybrid nemotron_h nemotron_h_moe qwen3next qwen35 qwen35moe qwen4exp ";
   const std::string kda = " bailingmoe3 kimi-linear kimi-k3 glm5-next ";
   const std::string latent = " deepseek2 mistral4 deepseek32 dots3note glm-dsa hy_v4" + kda;
   const row rows[] = {
@@ -409,13 +410,17 @@ TEST_CASE("llama.cpp: a key that an architecture's loader does not read changes 
       {[](metadata& m) { m.ssm_group_count = 4; }, mamba},
       {[](metadata& m) { m.key_length_mla = m.value_length_mla = 0; }, latent},
       {[](metadata& m) { m.kv_lora_rank = 128; }, ""},  // V is not kept beside a latent
-      {[](metadata& m) { m.indexer_key_length = 64; }, " deepseek32 deepseek4 dots3note glm-dsa glm5-next hy_v4 minimax-m3 qwen4exp "},
+      {[](metadata& m) { m.indexer_key_length = 64; },
+       " deepseek32 deepseek4 dots3note glm-dsa glm5-next hy_v4 minimax-m3 qwen4exp "},
       {[](metadata& m) { m.indexer_types = 1; }, " dots3note glm-dsa glm5-next hy_v4 "},
       {[](metadata& m) { m.indexer_kpool = 0; }, " glm5-next "},
       {[](metadata& m) { m.leading_dense_block_count = 1; }, " minimax-m3 "},
       {[](metadata& m) { m.ple_conv_kernel = 6; }, " qwen4exp "},
       {[](metadata& m) { m.shared_kv_layers = 2; }, " gemma4 "},
-      {[](metadata& m) { m.compress_ratios = llama_cpp::per_layer::empty_list(); for (int i = 0; i < 8; ++i) m.compress_ratios.push_back(4); },
+      {[](metadata& m) {
+         m.compress_ratios = llama_cpp::per_layer::empty_list();
+         for (int i = 0; i < 8; ++i) m.compress_ratios.push_back(4);
+       },
        " deepseek4 dflash "},
       {[](metadata& m) { m.recurrent_layers = 1; }, " minimax-01 qwen3next qwen35 qwen35moe qwen4exp "},
   };
@@ -438,7 +443,8 @@ TEST_CASE("llama.cpp: a key that an architecture's loader does not read changes 
       r.to(changed);
       const hparams other = load_hparams(changed);
       const llama_cpp::context_plan q = plan(other, s);
-      const bool same = !q.refused && q.total_bytes == p.total_bytes && llama_cpp::log_lines(other, s, q) == llama_cpp::log_lines(h, s, p);
+      const bool same = !q.refused && q.total_bytes == p.total_bytes &&
+                        llama_cpp::log_lines(other, s, q) == llama_cpp::log_lines(h, s, p);
       CAPTURE(r.readers);
       CHECK(same == (r.readers.find(" " + name + " ") == std::string::npos));
     }
@@ -551,17 +557,20 @@ TEST_CASE("llama.cpp: lines that the engine prints when it creates a cache") {
   s.swa_full = true;
   metadata gemma = model("gemma3", 12, 4, 1, 64);
   gemma.sliding_window = 300;
-  CHECK(has(lines(gemma, s), "llama_kv_cache_iswa: using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
-                             "pull/13194#issuecomment-2868343055)"));
+  CHECK(has(lines(gemma, s),
+            "llama_kv_cache_iswa: using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
+            "pull/13194#issuecomment-2868343055)"));
   s.swa_full = false;
-  CHECK(!has(lines(gemma, s), "llama_kv_cache_iswa: using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
-                              "pull/13194#issuecomment-2868343055)"));
+  CHECK(!has(lines(gemma, s),
+             "llama_kv_cache_iswa: using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
+             "pull/13194#issuecomment-2868343055)"));
   metadata deci = model("deci", 2, 4, 2, 64);
   deci.head_count_kv = llama_cpp::per_layer::empty_list();
   deci.head_count_kv.push_back(2);
   deci.head_count_kv.push_back(4);
-  const std::string padding = "llama_kv_cache: the V embeddings have different sizes across layers and FA is not enabled - "
-                              "padding V cache to 256";
+  const std::string padding =
+      "llama_kv_cache: the V embeddings have different sizes across layers and FA is not enabled - "
+      "padding V cache to 256";
   CHECK(!has(lines(deci, s), padding));
   s.flash_attn = llama_cpp::flash_attention::off;
   CHECK(has(lines(deci, s), padding));
@@ -572,40 +581,65 @@ TEST_CASE("llama.cpp: lines that the engine prints when it creates a cache") {
   CHECK(has(v4, "llama_kv_cache_dsv4: creating DSV4 HCA compressed KV cache, size = 32 cells"));
   CHECK(has(v4, "llama_kv_cache_dsv4: creating DSV4 lightning-indexer compressor state"));
   CHECK(has(v4, "llama_dsv4_comp_state:        CPU DSV4 csa state buffer size =     0.03 MiB"));
-  CHECK(std::count_if(v4.begin(), v4.end(), [](const std::string& l) { return l.find(" KV buffer size") != l.npos; }) == 4);
+  CHECK(std::count_if(v4.begin(), v4.end(), [](const std::string& l) { return l.find(" KV buffer size") != l.npos; }) ==
+        4);
   const auto dots = lines(with_every_key("dots3note"), s);
   CHECK(has(dots, "llama_kv_cache_dsa_iswa: creating DSA KV cache, size = 4096 cells"));
   CHECK(has(dots, "llama_kv_cache_dsa: creating main KV cache, size = 4096 cells"));
   CHECK(has(dots, "llama_kv_cache_dsa: creating indexer KV cache, size = 4096 cells"));
   CHECK(has(dots, "llama_kv_cache_dsa_iswa: creating SWA KV cache, size = 1024 cells"));
-  CHECK(has(lines(with_every_key("minimax-m3"), s), "llama_kv_cache_msa: creating indexer KV cache, size = 4096 cells"));
+  CHECK(
+      has(lines(with_every_key("minimax-m3"), s), "llama_kv_cache_msa: creating indexer KV cache, size = 4096 cells"));
   CHECK(has(lines(with_every_key("deepseek32"), s), "llama_kv_cache_dsa: creating main KV cache, size = 4096 cells"));
   CHECK(has(lines(with_every_key("qwen4exp"), s), "operator(): creating indexer KV cache, size = 4096 cells"));
 }
 
 TEST_CASE("llama.cpp: what other readers of a config.json refuse") {
   const auto of = [](const std::string& more) {
-    return evaluate_error((R"({"architectures": ["Olmo3ForCausalLM"], "model_type": "olmo3", "hidden_size": 256, "num_hidden_layers": 2,
-      "num_attention_heads": 4, "max_position_embeddings": 4096, "sliding_window": 128)" + more + "}").c_str(), json::object());
+    return evaluate_error(
+        (R"({"architectures": ["Olmo3ForCausalLM"], "model_type": "olmo3", "hidden_size": 256, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "max_position_embeddings": 4096, "sliding_window": 128)" +
+         more + "}")
+            .c_str(),
+        json::object());
   };
   CHECK(of(R"(, "num_key_value_heads": 2, "layer_types": ["sliding_attention", "full_attention"])") == nullptr);
   CHECK(of(R"(, "num_key_value_heads": 0)")["pointer"] == "/num_key_value_heads");
   CHECK(of(R"(, "num_key_value_heads": 2, "layer_types": ["sliding_attention"])")["pointer"] == "/layer_types");
-  CHECK(of(R"(, "num_key_value_heads": 2, "layer_types": ["sliding_attention", "sliding"])")["pointer"] == "/layer_types/1");
+  CHECK(of(R"(, "num_key_value_heads": 2, "layer_types": ["sliding_attention", "sliding"])")["pointer"] ==
+        "/layer_types/1");
   CHECK(of(R"(, "num_key_value_heads": 2, "sliding_window": -1)")["pointer"] == "/sliding_window");
   // Also where the converter does not look at it.
   CHECK(evaluate_error(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 2,
-                          "sliding_window": -4})", json::object())["pointer"] == "/sliding_window");
+                          "sliding_window": -4})",
+                       json::object())["pointer"] == "/sliding_window");
 }
 
 TEST_CASE("llama.cpp: every option changes something, is refused, or a note says that it does not") {
-  const std::pair<const char*, json> options[] = {
-      {"n_batch", 128}, {"n_ubatch", 64}, {"n_seq_max", 2}, {"type_k", "q8_0"}, {"type_v", "bf16"}, {"flash_attn", "off"},
-      {"kv_unified", true}, {"kv_unified", false}, {"swa_full", true}, {"offload_kqv", false}, {"n_rs_seq", 2},
-      {"ctx_type", "mtp"}, {"load_mtp", true}, {"n_gpu_layers", 1}, {"split_mode", "none"}, {"split_mode", "row"},
-      {"tensor_split", {3, 1}}, {"main_gpu", 1}, {"device_memory", {1000, 3000}}, {"n_ctx", 2048}};
-  const char* const configs[] = {tiny_llama, R"({"architectures": ["MambaForCausalLM"], "model_type": "mamba", "num_hidden_layers": 2,
-    "hidden_size": 64, "vocab_size": 100})", R"({"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "num_hidden_layers": 4,
+  const std::pair<const char*, json> options[] = {{"n_batch", 128},
+                                                  {"n_ubatch", 64},
+                                                  {"n_seq_max", 2},
+                                                  {"type_k", "q8_0"},
+                                                  {"type_v", "bf16"},
+                                                  {"flash_attn", "off"},
+                                                  {"kv_unified", true},
+                                                  {"kv_unified", false},
+                                                  {"swa_full", true},
+                                                  {"offload_kqv", false},
+                                                  {"n_rs_seq", 2},
+                                                  {"ctx_type", "mtp"},
+                                                  {"load_mtp", true},
+                                                  {"n_gpu_layers", 1},
+                                                  {"split_mode", "none"},
+                                                  {"split_mode", "row"},
+                                                  {"tensor_split", {3, 1}},
+                                                  {"main_gpu", 1},
+                                                  {"device_memory", {1000, 3000}},
+                                                  {"n_ctx", 2048}};
+  const char* const configs[] = {
+      tiny_llama, R"({"architectures": ["MambaForCausalLM"], "model_type": "mamba", "num_hidden_layers": 2,
+    "hidden_size": 64, "vocab_size": 100})",
+      R"({"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "num_hidden_layers": 4,
     "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "sliding_window": 512})"};
   for (const char* const config : configs) {
     for (const char* const defaults : {"server", "c_api"}) {
@@ -632,7 +666,8 @@ TEST_CASE("llama.cpp: a multi-query file without its number of KV heads") {
     "num_hidden_layers": 2, "num_attention_heads": 71, "multi_query": true, "new_decoder_architecture": false})";
   const auto e = evaluate(falcon, {{"n_ctx", 256}});
   CHECK(e.figures["k_bytes"] == 2 * 256 * 64 * 2);
-  CHECK(std::any_of(e.notes.begin(), e.notes.end(), [](const std::string& n) { return n.find("states 71") != n.npos; }));
+  CHECK(
+      std::any_of(e.notes.begin(), e.notes.end(), [](const std::string& n) { return n.find("states 71") != n.npos; }));
 }
 
 TEST_CASE("llama.cpp: log lines") {
@@ -696,29 +731,33 @@ TEST_CASE("llama.cpp: configs that are not understood") {
   CHECK(evaluate_error(R"({"model_type": "no_such"})", json::object())["value"] == "\"no_such\"");
   CHECK(evaluate_error("{}", json::object())["pointer"] == "/architectures");
   CHECK(evaluate_error("[]", json::object())["problem"] == "not a config");
-  CHECK(evaluate_error(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": -1})", json::object())["pointer"] ==
-        "/num_hidden_layers");
-  CHECK(evaluate_error(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 65537})", json::object())["pointer"] ==
-        "/num_hidden_layers");
+  CHECK(evaluate_error(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": -1})",
+                       json::object())["pointer"] == "/num_hidden_layers");
+  CHECK(evaluate_error(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 65537})",
+                       json::object())["pointer"] == "/num_hidden_layers");
   CHECK(evaluate(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 600})", json::object()).refusal ==
         "block_count 600 is not between 1 and 512");
-  CHECK(evaluate(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 600})", json::object()).model_layers == 600);
-  CHECK(evaluate_error(R"({"architectures": ["DFlashDraftModel"], "num_hidden_layers": 2})", json::object())["pointer"] ==
-        "/architectures");
+  CHECK(evaluate(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 600})", json::object()).model_layers ==
+        600);
+  CHECK(evaluate_error(R"({"architectures": ["DFlashDraftModel"], "num_hidden_layers": 2})",
+                       json::object())["pointer"] == "/architectures");
   CHECK(evaluate_error(R"({"general.architecture": "nonesuch", "nonesuch.block_count": 1})", json::object())["value"] ==
         "\"nonesuch\"");
   CHECK_THROWS_AS(evaluate(R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "hidden_size": 2147483647,
-                               "num_attention_heads": 1, "num_key_value_heads": 2147483647})", {{"n_ctx", 1048576}}),
+                               "num_attention_heads": 1, "num_key_value_heads": 2147483647})",
+                           {{"n_ctx", 1048576}}),
                   size_error);
 }
 
 TEST_CASE("llama.cpp: class defaults of transformers hold where the converter reads through them") {
   // Qwen3's head size is 128 unless the file says otherwise, whatever hidden_size / heads is.
   const auto qwen = evaluate(R"({"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 2560,
-    "num_hidden_layers": 1, "num_attention_heads": 32, "num_key_value_heads": 8})", {{"n_ctx", 256}});
+    "num_hidden_layers": 1, "num_attention_heads": 32, "num_key_value_heads": 8})",
+                             {{"n_ctx", 256}});
   CHECK(qwen.figures["k_bytes"] == 256 * 8 * 128 * 2);
   // A type that transformers 4.57 does not know is read as the plain file.
-  const auto error = evaluate_error(R"({"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text"})", json::object());
+  const auto error =
+      evaluate_error(R"({"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text"})", json::object());
   CHECK(error["pointer"] == "/num_hidden_layers");
 }
 

@@ -87,7 +87,8 @@ TEST_CASE("many different layers: all are counted, each looked up without a walk
   CHECK(growth_over_eightfold([&](std::size_t n) { (void)of_different_layers(n); }, max_layers / 8) < 30);
   model m = of_different_layers(max_layers);
   // 2 x (1 + 2 + … + 65,536) bytes a position
-  CHECK(total_bytes(m, stored_positions{}, uniform_batch{request(1_tokens, 0_tokens), 1}) == bytes(max_layers * (max_layers + 1)));
+  CHECK(total_bytes(m, stored_positions{}, uniform_batch{request(1_tokens, 0_tokens), 1}) ==
+        bytes(max_layers * (max_layers + 1)));
   CHECK_THROWS_AS(m.add(0, {"full_attention", {full}}), size_error);
   CHECK_THROWS_AS(m.add_another(0, 0), size_error);
   CHECK(m.layers().size() == max_layers);
@@ -110,11 +111,14 @@ TEST_CASE("a model with a kind of one's own") {
   m.add(1, {"scratch", {mine::scratch{77}, recurrent_state{10, f32}}});
   m.add(2, {"scratch", {mine::scratch{77}, recurrent_state{10, f32}}});
   CHECK(m.kinds().size() == 2);
-  CHECK(total_footprint(m, stored_positions{}, batch) == footprint{8000U * 2048U, 8000U * 2048U, 2U * 2U * (77U + 40U)});
+  CHECK(total_footprint(m, stored_positions{}, batch) ==
+        footprint{8000U * 2048U, 8000U * 2048U, 2U * 2U * (77U + 40U)});
   CHECK(total_footprint(m, paged{16_tokens}, batch) == footprint{8000U * 2048U, 8000U * 2048U, 2U * 2U * (77U + 40U)});
   const std::uint32_t lengths[] = {1, 2};  // its rule is for uniform batches only
-  CHECK(reason(total_footprint(m, stored_positions{}, ragged_batch<std::uint32_t>(lengths)).total()) == failure::unsupported_layer);
-  CHECK(cache_formula{m, stored_positions{}}.max_length(bytes(4096 * 50 + 2 * 117 + 100), 1) == limit{50, false, false});
+  CHECK(reason(total_footprint(m, stored_positions{}, ragged_batch<std::uint32_t>(lengths)).total()) ==
+        failure::unsupported_layer);
+  CHECK(cache_formula{m, stored_positions{}}.max_length(bytes(4096 * 50 + 2 * 117 + 100), 1) ==
+        limit{50, false, false});
 }
 
 TEST_CASE("the peaks of a model's parts count in its inverses") {

@@ -39,13 +39,19 @@ TEST_CASE("missing is the class's default, null is nothing") {
   CHECK(model_config(null).in_file("num_key_value_heads"));
   CHECK(!model_config(null).field("num_key_value_heads").has_value());
   // without a value K and V have as many heads as Q: 32, as the default; with 8 heads they differ
-  CHECK(evaluate(R"({"model_type": "qwen2", "num_attention_heads": 8, "hidden_size": 512, "num_key_value_heads": null, "dtype": "float16"})").attention == "MHA");
-  CHECK_THROWS_AS(evaluate(R"({"model_type": "qwen2", "num_attention_heads": 8, "hidden_size": 512, "dtype": "float16"})"), config_error);
+  CHECK(
+      evaluate(
+          R"({"model_type": "qwen2", "num_attention_heads": 8, "hidden_size": 512, "num_key_value_heads": null, "dtype": "float16"})")
+          .attention == "MHA");
+  CHECK_THROWS_AS(
+      evaluate(R"({"model_type": "qwen2", "num_attention_heads": 8, "hidden_size": 512, "dtype": "float16"})"),
+      config_error);
 }
 
 TEST_CASE("the language model's part, under its own name and its own type") {
   SECTION("text_config, with a type") {
-    const config::document d = parse(R"({"model_type": "llava", "hidden_size": 1, "text_config": {"model_type": "mistral", "num_hidden_layers": 5}})");
+    const config::document d = parse(
+        R"({"model_type": "llava", "hidden_size": 1, "text_config": {"model_type": "mistral", "num_hidden_layers": 5}})");
     const model_config c(d);
     CHECK(c.published_model_type() == "llava");
     CHECK(c.model_type() == "mistral");
@@ -69,7 +75,8 @@ TEST_CASE("the language model's part, under its own name and its own type") {
     }
   }
   SECTION("nested twice") {
-    const config::document d = parse(R"({"model_type": "qwen2_5_omni", "thinker_config": {"text_config": {"num_hidden_layers": 3}}})");
+    const config::document d =
+        parse(R"({"model_type": "qwen2_5_omni", "thinker_config": {"text_config": {"num_hidden_layers": 3}}})");
     CHECK(model_config(d).count("num_hidden_layers") == 3);
     CHECK(model_config(d).text().pointer() == "/thinker_config/text_config");
   }
@@ -81,7 +88,8 @@ TEST_CASE("the language model's part, under its own name and its own type") {
 }
 
 TEST_CASE("every quantity remembers the pointer, class default or rule it came from") {
-  const auto e = evaluate(R"({"model_type": "llava", "text_config": {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 512,
+  const auto e = evaluate(
+      R"({"model_type": "llava", "text_config": {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 512,
                               "num_attention_heads": 8}, "dtype": "float16"})");
   CHECK(source_of(e, "num_hidden_layers") == "/text_config/num_hidden_layers");
   CHECK(source_of(e, "num_attention_heads") == "/text_config/num_attention_heads");
@@ -126,7 +134,8 @@ TEST_CASE("every model type is answered from its name alone, or refused by a typ
     CAPTURE(row.model_type);
     const std::string text = std::string(R"({"model_type": ")") + row.model_type + "\"}";
     try {
-      const auto e = evaluate(text, testing::json::parse(R"({"seq_len": 4, "encoder_seq_len": 3, "dtype": "bfloat16"})"));
+      const auto e =
+          evaluate(text, testing::json::parse(R"({"seq_len": 4, "encoder_seq_len": 3, "dtype": "bfloat16"})"));
       CHECK(e.total_bytes > 0);
       ++answered;
     } catch (const config_error& e) {

@@ -86,7 +86,8 @@ TEST_CASE("one size of a device stands for all; another number of sizes is refus
   q.devices = {device_of(1_GiB)};
   CHECK(make_plan(located(dense), q).budget->devices.size() == 4);
   q.devices.resize(3, device_of(1_GiB));
-  CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).problem() == "the plan has 4 devices");
+  CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).problem() ==
+        "the plan has 4 devices");
 }
 
 TEST_CASE("placements that a model or an engine does not allow") {
@@ -99,7 +100,10 @@ TEST_CASE("placements that a model or an engine does not allow") {
   CHECK(refused("", [](auto& w) { w.tensor_parallel = 3; }) == "tensor-parallel");
   CHECK(refused("", [](auto& w) { w.pipeline_parallel = 3; }) == "pipeline-parallel");
   CHECK(refused("", [](auto& w) { w.host_layers = 5; }) == "host-layers");
-  CHECK(refused("", [](auto& w) { w.pipeline_parallel = 2; w.stage_layers = {1, 2}; }) == "stage-layers");
+  CHECK(refused("", [](auto& w) {
+          w.pipeline_parallel = 2;
+          w.stage_layers = {1, 2};
+        }) == "stage-layers");
   CHECK(refused("", [](auto& w) { w.tensor_parallel = w.data_parallel = 1000; }) == "placement");
   CHECK(refused("transformers", [](auto& w) { w.tensor_parallel = 2; }) == "tensor-parallel");
   CHECK(refused("llama.cpp", [](auto& w) { w.tensor_parallel = 2; }) == "tensor-parallel");
@@ -139,7 +143,9 @@ TEST_CASE("a share of overhead is of weights plus cache, so that the inverse div
 TEST_CASE("cases: usual, long, most at once; computed, observed or untested") {
   plan_question q = question(900, 100, 2);
   q.devices = {device_of(bytes(3000 * position))};
-  q.cases = {{"usual", q.work, {}}, {"long", config::workload{2900, 100, 2, {}}, {}}, {"concurrent", {}, {}},
+  q.cases = {{"usual", q.work, {}},
+             {"long", config::workload{2900, 100, 2, {}}, {}},
+             {"concurrent", {}, {}},
              {"measured", q.work, {bytes(3000 * position + 1)}}};
   const plan_report r = make_plan(located(dense), q);
   REQUIRE(r.cases.size() == 4);
@@ -183,7 +189,7 @@ TEST_CASE("a prefix in common is counted once, in whole blocks where the engine 
   q.devices = {device_of(bytes(16 * 1000 * position))};  // 1,000 blocks of 16, one of them the null block
   const plan_report vllm = make_plan(located(dense), q);
   CHECK(vllm.answer.figures["num_blocks"] == 1000);
-  CHECK(vllm.prefix->common_bytes == 31 * 16 * position);     // 496 of 500
+  CHECK(vllm.prefix->common_bytes == 31 * 16 * position);  // 496 of 500
   CHECK(vllm.prefix->separate_bytes == 5 * 63 * 16 * position);
   CHECK(vllm.prefix->max_sequences->value == (999 - 31) / (63 - 31));
   q.settings["enable_prefix_caching"] = false;
@@ -191,7 +197,8 @@ TEST_CASE("a prefix in common is counted once, in whole blocks where the engine 
 
   q = question(900, 100, 5);
   q.shared_prefix = 901;
-  CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).problem() == "longer than the prompt");
+  CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).problem() ==
+        "longer than the prompt");
   q.shared_prefix = 100;
   q.engine = "transformers";
   CHECK_FALSE(make_plan(located(dense), q).prefix);
@@ -429,9 +436,10 @@ TEST_CASE("a type that only engines know is answered as llama.cpp caches it, and
   const plan_report r = make_plan(located(text), question(10, 0, 1));
   CHECK(r.answer.total_bytes == 10U * 2U * 4096U);
   CHECK(r.answer.notes.front().find("llama.cpp") != std::string::npos);
-  CHECK_THROWS_AS(make_plan(located(R"({"model_type": "nobody_knows", "num_hidden_layers": 2, "torch_dtype": "bfloat16"})"),
-                            question(10, 0, 1)),
-                  config_error);
+  CHECK_THROWS_AS(
+      make_plan(located(R"({"model_type": "nobody_knows", "num_hidden_layers": 2, "torch_dtype": "bfloat16"})"),
+                question(10, 0, 1)),
+      config_error);
 }
 
 TEST_CASE("a cache that the engine allocates whatever is asked of it must fit as well") {

@@ -67,8 +67,8 @@ TEST_CASE("ranges") {
   CHECK(range("24GiB,80GB") == strings{"24GiB", "80GB"});
   CHECK(range("18446744073709551614:18446744073709551615") == strings{"18446744073709551614", "18446744073709551615"});
   CHECK(range("1:10000:1").size() == 10'000);
-  for (const char* bad : {"", ",", "1,", "1::2", ":", "1:", ":2", "4:2", "0:4", "1:4:0", "1:4:x1", "0:4:x2", "1:4:x", "1:2:3:4",
-                          "1:18446744073709551616", "1:10001:1", "1:18446744073709551615:1", "x:2"}) {
+  for (const char* bad : {"", ",", "1,", "1::2", ":", "1:", ":2", "4:2", "0:4", "1:4:0", "1:4:x1", "0:4:x2", "1:4:x",
+                          "1:2:3:4", "1:18446744073709551616", "1:10001:1", "1:18446744073709551615:1", "x:2"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(range(bad), usage_error);
   }
@@ -83,9 +83,10 @@ TEST_CASE("what a model is made for, and what it is called") {
   CHECK(longest_context(example("llama-3.1-8b").config) == 131'072);
   CHECK(longest_context(example("deepseek-v3").config) == 163'840);
   CHECK(longest_context(config::parse_document(R"({"model_type":"gpt2"})", "")) == 1024);  // the class's default
-  CHECK(longest_context(config::parse_document(R"({"model_type":"gemma3","text_config":{"max_position_embeddings":777}})", "")) == 777);
-  CHECK(longest_context(config::parse_document(R"({"general.architecture":"llama","llama.context_length":8192,"llama.block_count":1})",
-                                               "")) == 8192);
+  CHECK(longest_context(config::parse_document(
+            R"({"model_type":"gemma3","text_config":{"max_position_embeddings":777}})", "")) == 777);
+  CHECK(longest_context(config::parse_document(
+            R"({"general.architecture":"llama","llama.context_length":8192,"llama.block_count":1})", "")) == 8192);
   CHECK(longest_context(config::parse_document(R"({"model_type":"mamba"})", "")) == std::nullopt);
   CHECK(model_name("a/b/config.json") == "b");
   CHECK(model_name("a/llama-3.1-8b.json") == "llama-3.1-8b");
@@ -99,9 +100,7 @@ TEST_CASE("what a model is made for, and what it is called") {
 }
 
 TEST_CASE("what is thrown about an input becomes the reason, and the gravest counts") {
-  const auto thrown = [](const auto& e) {
-    return try_plan("n", "s", [&]() -> plan_report { throw e; });
-  };
+  const auto thrown = [](const auto& e) { return try_plan("n", "s", [&]() -> plan_report { throw e; }); };
   CHECK(thrown(usage_error({"", "o", "v"}, "p", "x")).result == outcome::wrong_usage);
   CHECK(thrown(config_error({"f", "/o", "v"}, "p", "x")).result == outcome::not_understood);
   CHECK(thrown(engine_refusal({"", "o", "v"}, "p", "x")).result == outcome::engine_refuses);
@@ -150,7 +149,8 @@ TEST_CASE("the ratio is the product of the terms that differ") {
     for (const char* const model : {"llama-3.1-8b", "gemma-2-9b-it", "deepseek-v3", "qwen3-next-80b-a3b"}) {
       for (const std::uint64_t n : {1U, 1000U, 8192U}) {
         CAPTURE(engine, model, n);
-        const cache_difference d = difference_of(compared(model, asked(engine, n, 3)), compared("llama-3.1-8b", asked("", 5000)));
+        const cache_difference d =
+            difference_of(compared(model, asked(engine, n, 3)), compared("llama-3.1-8b", asked("", 5000)));
         CHECK(std::fabs(product_of(d) / d.ratio - 1) < 1e-12);
       }
     }
@@ -163,25 +163,30 @@ TEST_CASE("the term that makes the difference") {
                                 compared("gemma-2-9b-it", asked("llama.cpp", 8192))});
   REQUIRE(c.differences.size() == 3);
   const cache_difference& gemma = c.differences[0];
-  CHECK(terms_of(gemma) == strings{"layers that keep positions", "share of positions kept", "elements of K and V per head"});
+  CHECK(terms_of(gemma) ==
+        strings{"layers that keep positions", "share of positions kept", "elements of K and V per head"});
   CHECK(std::string(cache_term_names[gemma.parts[gemma.largest].term]) == "elements of K and V per head");
   CHECK(gemma.ratio == 1.96875);
-  CHECK(detail::words(c, gemma) ==
-        "gemma-2-9b-it takes 1.96875 times what llama-3.1-8b takes (1.969 GiB against 1.000 GiB): layers that keep positions "
-        "42 against 32 (x 1.3125), share of positions kept 75 % against 100 % (x 0.75), elements of K and V per head 512 "
-        "against 256 (x 2). First to differ: layers that keep positions; most of it: elements of K and V per head.");
-  CHECK(detail::words(c, c.differences[1]) == "llama-3.1-8b (transformers) takes what llama-3.1-8b takes (1.000 GiB against "
-                                              "1.000 GiB): every term is the same.");
+  CHECK(
+      detail::words(c, gemma) ==
+      "gemma-2-9b-it takes 1.96875 times what llama-3.1-8b takes (1.969 GiB against 1.000 GiB): layers that keep "
+      "positions "
+      "42 against 32 (x 1.3125), share of positions kept 75 % against 100 % (x 0.75), elements of K and V per head 512 "
+      "against 256 (x 2). First to differ: layers that keep positions; most of it: elements of K and V per head.");
+  CHECK(detail::words(c, c.differences[1]) ==
+        "llama-3.1-8b (transformers) takes what llama-3.1-8b takes (1.000 GiB against "
+        "1.000 GiB): every term is the same.");
   // llama-server keeps the window and a batch, rounded up.
-  CHECK(detail::words(c.plans[3]) == "gemma-2-9b-it (llama.cpp): against the bare tensors x 1.04167: sliding_attention x 1.125");
+  CHECK(detail::words(c.plans[3]) ==
+        "gemma-2-9b-it (llama.cpp): against the bare tensors x 1.04167: sliding_attention x 1.125");
   CHECK(detail::words(c.plans[0]).empty());
 }
 
 TEST_CASE("element types differ in one term, and an engine without sizes counts all its sequences") {
   plan_question quantized = asked("llama.cpp", 8192, 4);
   quantized.types = {q8_0, q4_0};
-  const comparison c = compare({compared("llama-3.1-8b", asked("llama.cpp", 8192, 4)), compared("llama-3.1-8b", quantized),
-                                compared("llama-3.1-8b", asked("vllm", 8192, 4))});
+  const comparison c = compare({compared("llama-3.1-8b", asked("llama.cpp", 8192, 4)),
+                                compared("llama-3.1-8b", quantized), compared("llama-3.1-8b", asked("vllm", 8192, 4))});
   REQUIRE(c.differences.size() == 2);
   CHECK(terms_of(c.differences[0]) == strings{"bytes per element"});
   CHECK(c.differences[0].ratio == (34.0 + 18.0) / 128);  // blocks of 32 elements: 34 and 18 bytes against 64 each
@@ -190,7 +195,10 @@ TEST_CASE("element types differ in one term, and an engine without sizes counts 
 
 TEST_CASE("a cache of states alone has no terms of positions") {
   const auto located = config::located_config{
-      config::parse_document(R"({"model_type":"mamba","dtype":"float32","num_hidden_layers":2,"hidden_size":8})", "mamba"), {}, ""};
+      config::parse_document(R"({"model_type":"mamba","dtype":"float32","num_hidden_layers":2,"hidden_size":8})",
+                             "mamba"),
+      {},
+      ""};
   const plan_question q = asked("", 100);
   const compared_plan mamba = count_plan(located, q, try_plan("mamba", "mamba", [&] { return make_plan(located, q); }));
   REQUIRE(mamba.counts);
@@ -206,7 +214,10 @@ TEST_CASE("a plan whose bare tensors are unknown stays, and says so") {
   const auto located = config::located_config{
       config::parse_document(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","num_hidden_layers":2,)"
                              R"("hidden_size":256,"num_attention_heads":4,"max_position_embeddings":4096,)"
-                             R"("intermediate_size":512,"vocab_size":1000})", "silent"), {}, ""};
+                             R"("intermediate_size":512,"vocab_size":1000})",
+                             "silent"),
+      {},
+      ""};
   plan_question q = asked("vllm", 100);
   q.settings = {{"kv_cache_dtype", "fp8_e5m2"}};
   const compared_plan known = count_plan(located, q, try_plan("fp8", "silent", [&] { return make_plan(located, q); }));
@@ -215,7 +226,8 @@ TEST_CASE("a plan whose bare tensors are unknown stays, and says so") {
   CHECK(known.value(5) == 1);
   plan_question bare = asked("", 100);
   bare.types = {q8_0, q4_0};
-  const comparison c = compare({count_plan(located, bare, try_plan("bare", "silent", [&] { return make_plan(located, bare); }))});
+  const comparison c =
+      compare({count_plan(located, bare, try_plan("bare", "silent", [&] { return make_plan(located, bare); }))});
   CHECK(to_csv(c).find("\nbare,none,q8_0,q4_0,") != std::string::npos);
   config::located_config other = located;
   other.config.root["model_type"] = "unheard_of";
@@ -231,9 +243,11 @@ TEST_CASE("a comparison in its forms") {
   const auto located = example("llama-3.1-8b");
   plan_question wrong = asked("vllm", 8192);
   wrong.types = {q8_0, q8_0};
-  compared_plan refused = count_plan(located, wrong, try_plan("llama (vllm)", "llama", [&] { return make_plan(located, wrong); }));
+  compared_plan refused =
+      count_plan(located, wrong, try_plan("llama (vllm)", "llama", [&] { return make_plan(located, wrong); }));
   CHECK(refused.result.result != outcome::answered);
-  const comparison c = compare({refused, compared("llama-3.1-8b", asked("", 8192)), compared("gemma-2-9b-it", asked("", 8192))});
+  const comparison c =
+      compare({refused, compared("llama-3.1-8b", asked("", 8192)), compared("gemma-2-9b-it", asked("", 8192))});
   REQUIRE(c.differences.size() == 1);
   CHECK(c.differences[0].against == 1);
   const config::json j = to_json(c);
@@ -242,7 +256,8 @@ TEST_CASE("a comparison in its forms") {
   CHECK(j["plans"][0]["error"] == refused.result.reason);
   CHECK(j["plans"][1]["schema"] == "kvbudget.plan/1");
   CHECK(j["plans"][1]["counts"]["allocated_bytes"] == 1'073'741'824);
-  CHECK(j["plans"][2]["kinds"][0] == config::json{{"kind", "sliding_attention"}, {"stored_bytes", 704'643'072}, {"allocated_bytes", 704'643'072.0}});
+  CHECK(j["plans"][2]["kinds"][0] ==
+        config::json{{"kind", "sliding_attention"}, {"stored_bytes", 704'643'072}, {"allocated_bytes", 704'643'072.0}});
   CHECK(j["differences"][0]["first"] == "layers that keep positions");
   CHECK(j["differences"][0]["largest"] == "elements of K and V per head");
   CHECK(to_table(c).find("wrong usage: ") != std::string::npos);
@@ -297,7 +312,8 @@ TEST_CASE("a sweep on a device is a stack below its limit, and a plan that fails
   CHECK(p.areas[2].points[1].y == 16);
   REQUIRE(p.limits.size() == 1);
   CHECK(p.limits[0].name == "usable: 21.60 GiB");
-  CHECK(to_csv(r).find("llama-3.1-8b,none,32768,17179869184,16.000000,,,8589934592,1073741824,26843545600,23192823398,0,") !=
+  CHECK(to_csv(r).find(
+            "llama-3.1-8b,none,32768,17179869184,16.000000,,,8589934592,1073741824,26843545600,23192823398,0,") !=
         std::string::npos);
   CHECK(to_csv(r).find("llama-3.1-8b,,65536,,,,,,,,,,,,n: 65536: longer than it serves: less\n") != std::string::npos);
   CHECK(to_json(r)["plans"][2]["error"] == "n: 65536: longer than it serves: less");

@@ -152,7 +152,8 @@ TEST_CASE("ticks of positions are powers of two where the points are") {
   const auto ticks = [](double low, double high) { return texts(to_svg(with_line({{low, 1}, {high, 2}})), "x-tick"); };
   CHECK(ticks(512, 131072) == strings{"0", "16 Ki", "32 Ki", "48 Ki", "64 Ki", "80 Ki", "96 Ki", "112 Ki", "128 Ki"});
   CHECK(ticks(1024, 40960) == strings{"0", "8 Ki", "16 Ki", "24 Ki", "32 Ki", "40 Ki"});
-  CHECK(ticks(0, 1048576) == strings{"0", "128 Ki", "256 Ki", "384 Ki", "512 Ki", "640 Ki", "768 Ki", "896 Ki", "1 Mi"});
+  CHECK(ticks(0, 1048576) ==
+        strings{"0", "128 Ki", "256 Ki", "384 Ki", "512 Ki", "640 Ki", "768 Ki", "896 Ki", "1 Mi"});
   CHECK(ticks(1, 64) == strings{"0", "8", "16", "24", "32", "40", "48", "56", "64"});
   CHECK(ticks(256, 4096) == strings{"0", "512", "1,024", "1,536", "2,048", "2,560", "3,072", "3,584", "4,096"});
   // 1-2-5 where they are not
@@ -169,7 +170,8 @@ TEST_CASE("ticks of positions are powers of two where the points are") {
 TEST_CASE("a logarithmic axis has powers of two") {
   plot p = with_line({{512, 1}, {131072, 2}});
   p.x_scale = plot_scale::logarithmic;
-  CHECK(texts(to_svg(p), "x-tick") == strings{"512", "1 Ki", "2 Ki", "4 Ki", "8 Ki", "16 Ki", "32 Ki", "64 Ki", "128 Ki"});
+  CHECK(texts(to_svg(p), "x-tick") ==
+        strings{"512", "1 Ki", "2 Ki", "4 Ki", "8 Ki", "16 Ki", "32 Ki", "64 Ki", "128 Ki"});
   p.lines[0].points = {{1, 1}, {1048576, 2}, {0, 1}, {-5, 3}};  // what has no logarithm is left out
   CHECK(texts(to_svg(p), "x-tick") == strings{"4", "32", "256", "2 Ki", "16 Ki", "128 Ki", "1 Mi"});
   CHECK(texts(to_svg(p), "y-tick").back() == "2.0");
@@ -203,7 +205,8 @@ TEST_CASE("ticks of heights") {
 
 TEST_CASE("any bytes in names give well-formed XML") {
   plot p = with_line({{1, 1}, {2, 2}});
-  const std::string ugly = "a<b>&\"'\t\n\r\x01\x7F\xC2\x85\xFF\xC0\xAF\xED\xA0\x80\xEF\xBF\xBF\xF5\x80\xE2\x82]]>--€😀\xE2";
+  const std::string ugly =
+      "a<b>&\"'\t\n\r\x01\x7F\xC2\x85\xFF\xC0\xAF\xED\xA0\x80\xEF\xBF\xBF\xF5\x80\xE2\x82]]>--€😀\xE2";
   p.title = p.subtitle = p.x_label = p.y_label = p.lines[0].name = ugly;
   p.areas = {{ugly, {{1, 1}, {2, 1}}}};
   p.limits = {{ugly, 3}};
@@ -220,7 +223,8 @@ TEST_CASE("any bytes in names give well-formed XML") {
     for (int second = 0x70; second < 256; second += 5) {
       const std::string pair{static_cast<char>(first), static_cast<char>(second)};
       const std::string longer = pair + "\x80\x80|";
-      if (!is_xml_text(detail::svg::escaped(pair)) || !is_xml_text(detail::svg::escaped(longer))) FAIL(first << " " << second);
+      if (!is_xml_text(detail::svg::escaped(pair)) || !is_xml_text(detail::svg::escaped(longer)))
+        FAIL(first << " " << second);
     }
   }
 }
@@ -347,7 +351,8 @@ TEST_CASE("steps hold until the next point") {
   p.lines[0].steps = true;
   const std::string svg = to_svg(p);
   const std::size_t at = svg.find("<path d=\"", svg.find("class=\"line\"")) + 9;
-  CHECK(svg.substr(at, svg.find('"', at) - at) == "M35.00 187.00L315.00 187.00L315.00 22.00L595.00 22.00L595.00 187.00");
+  CHECK(svg.substr(at, svg.find('"', at) - at) ==
+        "M35.00 187.00L315.00 187.00L315.00 22.00L595.00 22.00L595.00 187.00");
   p.areas = {{"a", p.lines[0].points, true}, {"b", p.lines[0].points, true}};
   check_sound(p);
 }
@@ -355,7 +360,8 @@ TEST_CASE("steps hold until the next point") {
 TEST_CASE("names in place of numbers") {
   plot p;
   p.x_names = {"float32", "bfloat16", "q8_0"};
-  p.areas = {{"weights", {{0, 15}, {1, 15}, {2, 15}}}, {"cache", {{0, 16}, {1, 8}, {2, 4.25}, {3, 9}, {0.5, 9}, {-1, 9}}}};
+  p.areas = {{"weights", {{0, 15}, {1, 15}, {2, 15}}},
+             {"cache", {{0, 16}, {1, 8}, {2, 4.25}, {3, 9}, {0.5, 9}, {-1, 9}}}};
   p.lines = {{"other", {{0, 1}, {1, 2}, {7, 99}}}};
   check_sound(p);
   const std::string svg = to_svg(p);

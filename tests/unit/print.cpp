@@ -53,7 +53,8 @@ TEST_CASE("limits, failures and shapes") {
 }
 
 TEST_CASE("leases and rejections") {
-  ledger books(admit_resident{}, byte_pool(repeated{32, grouped_query_attention(8, 128, bf16)}, paged{16_tokens}, 1_GiB));
+  ledger books(admit_resident{},
+               byte_pool(repeated{32, grouped_query_attention(8, 128, bf16)}, paged{16_tokens}, 1_GiB));
   const auto granted = books.try_admit(request(30_tokens, 1_tokens));
   CHECK(streamed(granted) == "a lease of 30 tokens");
   CHECK(streamed(books.try_admit(request(30'000_tokens, 1_tokens))) == "no lease: never_fits");

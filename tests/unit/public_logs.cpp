@@ -67,8 +67,11 @@ std::map<std::string, std::uint64_t> figures_of(const json& figures, const json&
   for (const json& cache : figures["caches"]) {
     if (cache["name"] != line["cache"]) continue;
     const std::uint64_t k = cache["k_bytes"].get<std::uint64_t>(), v = cache["v_bytes"].get<std::uint64_t>();
-    return {{"cells", cache["cells"].get<std::uint64_t>()}, {"layers", cache["layers"].get<std::uint64_t>()},
-            {"K", k}, {"V", v}, {"size", k + v}};
+    return {{"cells", cache["cells"].get<std::uint64_t>()},
+            {"layers", cache["layers"].get<std::uint64_t>()},
+            {"K", k},
+            {"V", v},
+            {"size", k + v}};
   }
   return {};
 }

@@ -29,7 +29,7 @@ TEST_CASE("fractions of a size are exact, or no size") {
   STATIC_REQUIRE(find_bytes("0.000000001GB") == 1_B);
   STATIC_REQUIRE(find_bytes("24.000000001GB") == 24_GB + 1_B);
   STATIC_REQUIRE(find_bytes("1.500000000000000000GiB") == 1536_MiB);
-  STATIC_REQUIRE(!find_bytes("0.1GiB"));           // 107,374,182.4 bytes
+  STATIC_REQUIRE(!find_bytes("0.1GiB"));  // 107,374,182.4 bytes
   STATIC_REQUIRE(!find_bytes("1.5"));
   STATIC_REQUIRE(!find_bytes("0.0000000001GB"));
 }
@@ -44,9 +44,10 @@ TEST_CASE("the largest size, and one more") {
 }
 
 TEST_CASE("what is no size") {
-  for (const char* text : {"", " ", "G", "GiB", "24G", "24g", "24M", "24K", "24k", "24T", "24Gb", "24gib", "24 GiB ", " 24GiB",
-                           "-1", "+1", "-1GiB", "1e9", "0x10", "1,000", "1'000", "1.", ".5GiB", "1..5GiB", "1.5.5", "24GiBs",
-                           "24\tGiB", "nan", "Infinity", "١", "24GiB24"}) {
+  for (const char* text :
+       {"",      " ",       "G",      "GiB",    "24G",     "24g",   "24M",      "24K",  "24k",    "24T",   "24Gb",
+        "24gib", "24 GiB ", " 24GiB", "-1",     "+1",      "-1GiB", "1e9",      "0x10", "1,000",  "1'000", "1.",
+        ".5GiB", "1..5GiB", "1.5.5",  "24GiBs", "24\tGiB", "nan",   "Infinity", "١",    "24GiB24"}) {
     CAPTURE(text);
     CHECK(!find_bytes(text));
     CHECK_THROWS_AS(parse_bytes(text, "--device"), usage_error);
@@ -62,8 +63,9 @@ TEST_CASE("24G is refused as ambiguous, and the error names option, value and th
     CHECK(e.pointer() == "--device");
     CHECK(e.value() == "24G");
     CHECK(e.problem() == "ambiguous: binary or decimal");
-    CHECK(std::string(e.what()) == "--device: 24G: ambiguous: binary or decimal: "
-                                   "a number with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB, or a number of bytes");
+    CHECK(std::string(e.what()) ==
+          "--device: 24G: ambiguous: binary or decimal: "
+          "a number with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB, or a number of bytes");
   }
 }
 
@@ -111,17 +113,20 @@ TEST_CASE("Llama-3-8B: weights, cache, overhead and their sum in GiB") {
            printed(bytes(d.used(cache.count())));
   };
   const cache_formula cache{repeated{32U, grouped_query_attention(8, 128, f16)}, stored_positions{}};
-  CHECK(row({24_GiB, {1, 1}, weight_bytes(8'000'000'000, 16), 0_B, {15, 100}}, cache.bytes_of(request(8192_tokens, 0_tokens))) ==
-        "14.9 1.0 2.4 18.3");
-  CHECK(row({24_GiB, {1, 1}, weight_bytes(8'000'000'000, 4), 0_B, {15, 100}}, cache.bytes_of(request(32'768_tokens, 0_tokens))) ==
-        "3.7 4.0 1.2 8.9");
+  CHECK(row({24_GiB, {1, 1}, weight_bytes(8'000'000'000, 16), 0_B, {15, 100}},
+            cache.bytes_of(request(8192_tokens, 0_tokens))) == "14.9 1.0 2.4 18.3");
+  CHECK(row({24_GiB, {1, 1}, weight_bytes(8'000'000'000, 4), 0_B, {15, 100}},
+            cache.bytes_of(request(32'768_tokens, 0_tokens))) == "3.7 4.0 1.2 8.9");
 }
 
 TEST_CASE("Llama-3-8B: a sweep of lengths, and the cache's share of the total") {
   const cache_formula cache{repeated{32U, grouped_query_attention(8, 128, f16)}, stored_positions{}};
   const device_budget device{24_GiB, {1, 1}, weight_bytes(8'000'000'000, 16), 0_B, {15, 100}};
-  const struct { std::uint64_t positions; std::uint64_t mebibytes; std::uint64_t per_mille; } rows[] = {
-      {512, 64, 3}, {1024, 128, 7}, {2048, 256, 14}, {4096, 512, 28}, {8192, 1024, 54}, {16'384, 2048, 102}};
+  const struct {
+    std::uint64_t positions;
+    std::uint64_t mebibytes;
+    std::uint64_t per_mille;
+  } rows[] = {{512, 64, 3}, {1024, 128, 7}, {2048, 256, 14}, {4096, 512, 28}, {8192, 1024, 54}, {16'384, 2048, 102}};
   for (const auto& row : rows) {
     CAPTURE(row.positions);
     const bytes size = cache.bytes_of(request(tokens(row.positions), tokens()));
@@ -131,11 +136,15 @@ TEST_CASE("Llama-3-8B: a sweep of lengths, and the cache's share of the total") 
 }
 
 TEST_CASE("element types by all their usual names") {
-  const struct { storage_type type; std::initializer_list<const char*> names; } rows[] = {
+  const struct {
+    storage_type type;
+    std::initializer_list<const char*> names;
+  } rows[] = {
       {f32, {"float32", "f32", "fp32", "float", "F32", "torch.float32"}},
       {f16, {"float16", "f16", "fp16", "half", "F16", "torch.float16", "torch.half"}},
       {bf16, {"bfloat16", "bf16", "BF16", "torch.bfloat16"}},
-      {fp8_e4m3, {"fp8", "fp8_e4m3", "e4m3", "float8_e4m3fn", "fp8_e4m3fn", "F8_E4M3", "torch.float8_e4m3fn", "float8_e4m3fnuz"}},
+      {fp8_e4m3,
+       {"fp8", "fp8_e4m3", "e4m3", "float8_e4m3fn", "fp8_e4m3fn", "F8_E4M3", "torch.float8_e4m3fn", "float8_e4m3fnuz"}},
       {fp8_e5m2, {"fp8_e5m2", "e5m2", "float8_e5m2", "F8_E5M2", "torch.float8_e5m2", "float8_e5m2fnuz"}},
       {int8, {"int8", "i8", "I8", "torch.int8"}},
       {int4, {"int4", "i4"}},
@@ -166,7 +175,8 @@ TEST_CASE("element types by all their usual names") {
 }
 
 TEST_CASE("element types that are none") {
-  for (const char* name : {"", "auto", "float64", "fp4", "q4_K", "Q8_0", "torch.", "torch.torch.f16", "bf16 ", "int16", "turbo8"}) {
+  for (const char* name :
+       {"", "auto", "float64", "fp4", "q4_K", "Q8_0", "torch.", "torch.torch.f16", "bf16 ", "int16", "turbo8"}) {
     CAPTURE(name);
     CHECK(!find_storage_type(name));
   }

@@ -97,12 +97,25 @@ json gpt_oss_20b() {
 json qwen35_27b() {
   json types = json::array();
   for (int i = 0; i < 64; ++i) types.push_back((i + 1) % 4 == 0 ? "full_attention" : "linear_attention");
-  return {{"architectures", {"Qwen3_5ForConditionalGeneration"}}, {"model_type", "qwen3_5"}, {"dtype", "bfloat16"},
-          {"text_config", {{"model_type", "qwen3_5_text"}, {"num_hidden_layers", 64}, {"hidden_size", 5120},
-            {"num_attention_heads", 24}, {"num_key_value_heads", 4}, {"head_dim", 256}, {"layer_types", types},
-            {"linear_key_head_dim", 128}, {"linear_value_head_dim", 128}, {"linear_num_key_heads", 16},
-            {"linear_num_value_heads", 48}, {"linear_conv_kernel_dim", 4}, {"mamba_ssm_dtype", "float32"},
-            {"mtp_num_hidden_layers", 1}, {"max_position_embeddings", 262144}}}};
+  return {{"architectures", {"Qwen3_5ForConditionalGeneration"}},
+          {"model_type", "qwen3_5"},
+          {"dtype", "bfloat16"},
+          {"text_config",
+           {{"model_type", "qwen3_5_text"},
+            {"num_hidden_layers", 64},
+            {"hidden_size", 5120},
+            {"num_attention_heads", 24},
+            {"num_key_value_heads", 4},
+            {"head_dim", 256},
+            {"layer_types", types},
+            {"linear_key_head_dim", 128},
+            {"linear_value_head_dim", 128},
+            {"linear_num_key_heads", 16},
+            {"linear_num_value_heads", 48},
+            {"linear_conv_kernel_dim", 4},
+            {"mamba_ssm_dtype", "float32"},
+            {"mtp_num_hidden_layers", 1},
+            {"max_position_embeddings", 262144}}}};
 }
 json deepseek_v4_flash() {
   json ratios = {0, 0};
@@ -112,21 +125,44 @@ json deepseek_v4_flash() {
   }
   ratios.push_back(4);
   ratios.push_back(0);  // one entry more than layers, for the draft
-  return {{"architectures", {"DeepseekV4ForCausalLM"}}, {"model_type", "deepseek_v4"}, {"num_hidden_layers", 43},
-          {"hidden_size", 4096}, {"num_attention_heads", 64}, {"num_key_value_heads", 1}, {"head_dim", 512},
-          {"qk_rope_head_dim", 64}, {"index_head_dim", 128}, {"index_topk", 512}, {"sliding_window", 128},
-          {"compress_ratios", ratios}, {"num_nextn_predict_layers", 1}, {"max_position_embeddings", 1048576},
-          {"dtype", "bfloat16"}, {"quantization_config", {{"quant_method", "fp8"}}}};
+  return {{"architectures", {"DeepseekV4ForCausalLM"}},
+          {"model_type", "deepseek_v4"},
+          {"num_hidden_layers", 43},
+          {"hidden_size", 4096},
+          {"num_attention_heads", 64},
+          {"num_key_value_heads", 1},
+          {"head_dim", 512},
+          {"qk_rope_head_dim", 64},
+          {"index_head_dim", 128},
+          {"index_topk", 512},
+          {"sliding_window", 128},
+          {"compress_ratios", ratios},
+          {"num_nextn_predict_layers", 1},
+          {"max_position_embeddings", 1048576},
+          {"dtype", "bfloat16"},
+          {"quantization_config", {{"quant_method", "fp8"}}}};
 }
 json gemma4_26b() {
   json types = json::array();
   for (int i = 0; i < 30; ++i) types.push_back((i + 1) % 6 == 0 ? "full_attention" : "sliding_attention");
-  return {{"architectures", {"Gemma4ForConditionalGeneration"}}, {"model_type", "gemma4"},
-          {"text_config", {{"model_type", "gemma4_text"}, {"num_hidden_layers", 30}, {"hidden_size", 2816},
-            {"num_attention_heads", 16}, {"num_key_value_heads", 8}, {"head_dim", 256}, {"global_head_dim", 512},
-            {"num_global_key_value_heads", 2}, {"attention_k_eq_v", true}, {"num_kv_shared_layers", 0},
-            {"sliding_window", 1024}, {"layer_types", types}, {"max_position_embeddings", 262144},
-            {"use_bidirectional_attention", "vision"}, {"dtype", "bfloat16"}}}};
+  return {{"architectures", {"Gemma4ForConditionalGeneration"}},
+          {"model_type", "gemma4"},
+          {"text_config",
+           {{"model_type", "gemma4_text"},
+            {"num_hidden_layers", 30},
+            {"hidden_size", 2816},
+            {"num_attention_heads", 16},
+            {"num_key_value_heads", 8},
+            {"head_dim", 256},
+            {"global_head_dim", 512},
+            {"num_global_key_value_heads", 2},
+            {"attention_k_eq_v", true},
+            {"num_kv_shared_layers", 0},
+            {"sliding_window", 1024},
+            {"layer_types", types},
+            {"max_position_embeddings", 262144},
+            {"use_bidirectional_attention", "vision"},
+            {"dtype", "bfloat16"}}}};
 }
 constexpr std::uint64_t forty_gib = 40 * gib;
 
@@ -433,7 +469,8 @@ TEST_CASE("vllm: whole models") {
 TEST_CASE("vllm: measured cases") {
   // vllm-random.json: kinds that random configs found.
   json cases = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm.json").root;
-  for (const json& c : config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm-random.json").root) cases.push_back(c);
+  for (const json& c : config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm-random.json").root)
+    cases.push_back(c);
   std::size_t runs = 0;
   for (const json& c : cases) {
     const config::document config{c["config"], "config.json"};
@@ -484,8 +521,12 @@ TEST_CASE("vllm: lines of public logs") {
   json qwen36_35b = qwen35_27b();
   json types = json::array();
   for (int i = 0; i < 40; ++i) types.push_back((i + 1) % 4 == 0 ? "full_attention" : "linear_attention");
-  qwen36_35b["text_config"].update({{"num_hidden_layers", 40}, {"num_attention_heads", 16}, {"num_key_value_heads", 2},
-                                    {"hidden_size", 2048}, {"linear_num_value_heads", 32}, {"layer_types", types}});
+  qwen36_35b["text_config"].update({{"num_hidden_layers", 40},
+                                    {"num_attention_heads", 16},
+                                    {"num_key_value_heads", 2},
+                                    {"hidden_size", 2048},
+                                    {"linear_num_value_heads", 32},
+                                    {"layer_types", types}});
   CHECK(has(printed(qwen36_35b, {{"version", "0.24.0"},
                                  {"enable_prefix_caching", true},
                                  {"max_model_len", 131072},
@@ -495,9 +536,13 @@ TEST_CASE("vllm: lines of public logs") {
                                  {"available_memory", 299ULL * 21463040}}),
             "567,978 tokens; Maximum concurrency for 131,072 tokens per request: 4.33x"));
   // The older line counts whole blocks of one group.
-  CHECK(figures(qwen36_35b, {{"version", "0.19"}, {"kv_cache_dtype", "fp8"}, {"max_num_seqs", 4},
+  CHECK(figures(qwen36_35b, {{"version", "0.19"},
+                             {"kv_cache_dtype", "fp8"},
+                             {"max_num_seqs", 4},
                              {"available_memory", 147ULL * 21463040}})["tokens"] == 75456);
-  CHECK(has(printed(qwen35_27b(), {{"version", "0.24"}, {"kv_cache_dtype", "fp8"}, {"enable_prefix_caching", true},
+  CHECK(has(printed(qwen35_27b(), {{"version", "0.24"},
+                                   {"kv_cache_dtype", "fp8"},
+                                   {"enable_prefix_caching", true},
                                    {"speculative_config", {{"method", "mtp"}, {"num_speculative_tokens", 2}}},
                                    {"available_memory", 936ULL * 55705600}}),
             "1,394,129 tokens; Maximum concurrency for 262,144 tokens per request: 5.32x"));
@@ -511,10 +556,16 @@ TEST_CASE("vllm: lines of public logs") {
       "(4.54 GiB KV cache is needed, which is larger than the available KV cache memory (1.71 GiB)"));
 
   json coder = llama();
-  coder.update({{"architectures", {"Qwen3MoeForCausalLM"}}, {"model_type", "qwen3_moe"}, {"num_hidden_layers", 48},
-                {"num_key_value_heads", 4}, {"head_dim", 128}, {"max_position_embeddings", 262144}});
+  coder.update({{"architectures", {"Qwen3MoeForCausalLM"}},
+                {"model_type", "qwen3_moe"},
+                {"num_hidden_layers", 48},
+                {"num_key_value_heads", 4},
+                {"head_dim", 128},
+                {"max_position_embeddings", 262144}});
   // One stage was compared with the need of all; today the 32-layer stage needs 16 GiB.
-  json split = {{"version", "0.15.2"}, {"pipeline_parallel_size", 2}, {"pp_layer_partition", "16,32"},
+  json split = {{"version", "0.15.2"},
+                {"pipeline_parallel_size", 2},
+                {"pp_layer_partition", "16,32"},
                 {"available_memory", 34736ULL * 98304}};
   CHECK(has(error(coder, split), "(24.0 GiB KV cache is needed"));
   CHECK(has(error(coder, split), "the estimated maximum model length is 34736."));
@@ -531,8 +582,9 @@ TEST_CASE("vllm: releases") {
   CHECK(at("0.20.2", 10 * gib).figures["tokens"] == 410771);
   CHECK(at("0.24.0", 10 * gib).figures["tokens"] == 410771);
   CHECK(at("0.28.0", 10 * gib).figures["tokens"] == 387973);
-  CHECK(at("0.11.2", gib).refusal.find("(3.19 GiB KV cache is needed, which is larger than the available KV cache "
-                                       "memory (1.00 GiB)") != std::string::npos);
+  CHECK(at("0.11.2", gib)
+            .refusal.find("(3.19 GiB KV cache is needed, which is larger than the available KV cache "
+                          "memory (1.00 GiB)") != std::string::npos);
   CHECK(at("0.16.0", gib).refusal.empty());  // the first group alone is counted
   CHECK(at("0.16.0", gib).figures["num_blocks"] == 2730);
   CHECK(at("0.22.1", gib).figures["estimated_max_model_len"] == 35344);
@@ -603,19 +655,24 @@ TEST_CASE("vllm: fields as vLLM's own classes read them") {
   CHECK(figures(gpt_oss, {})["groups"][0]["num_layers"] == 24);
 
   json mimo = llama();
-  mimo.update({{"architectures", {"MiMoForCausalLM"}}, {"model_type", "mimo"}, {"hidden_size", 2048},
-               {"head_dim", 128}, {"num_hidden_layers", 8}, {"num_nextn_predict_layers", 1}});
+  mimo.update({{"architectures", {"MiMoForCausalLM"}},
+               {"model_type", "mimo"},
+               {"hidden_size", 2048},
+               {"head_dim", 128},
+               {"num_hidden_layers", 8},
+               {"num_nextn_predict_layers", 1}});
   CHECK(figures(mimo, {})["groups"][0]["spec"]["head_size"] == 64);
   const json drafts = {{"method", "mtp"}, {"num_speculative_tokens", 1}};
-  CHECK(figures(mimo, {{"device", "L40S"}, {"kv_cache_dtype", "turboquant_3bit_nc"},
+  CHECK(figures(mimo, {{"device", "L40S"},
+                       {"kv_cache_dtype", "turboquant_3bit_nc"},
                        {"speculative_config", drafts}})["bytes_per_block"] == 331264);
 
   json qwen = qwen35_27b();
   qwen["text_config"].erase("mamba_ssm_dtype");
   CHECK(run(qwen, {}).settings["block_size"] == 400);
 
-  const json stages = figures(llama(), {{"kv_cache_dtype", "turboquant_4bit_nc"}, {"pipeline_parallel_size", 2},
-                                        {"max_model_len", 8192}});
+  const json stages = figures(
+      llama(), {{"kv_cache_dtype", "turboquant_4bit_nc"}, {"pipeline_parallel_size", 2}, {"max_model_len", 8192}});
   CHECK(stages["bytes_per_block"] == json({1048576, 1048576}));
   CHECK(stages["blocks_per_request"] == 1664);
 }
@@ -623,15 +680,17 @@ TEST_CASE("vllm: fields as vLLM's own classes read them") {
 TEST_CASE("vllm: drafts of dflash and dspark count") {
   // Figures of vLLM 0.32.0's planning code, H100.
   const auto draft = [](const char* name, json more) {
-    json d = {{"architectures", {name}}, {"model_type", "qwen3"}, {"num_hidden_layers", 8}, {"num_attention_heads", 32},
-              {"num_key_value_heads", 4}, {"head_dim", 128}, {"hidden_size", 2048}, {"torch_dtype", "bfloat16"}};
+    json d = {{"architectures", {name}},   {"model_type", "qwen3"},    {"num_hidden_layers", 8},
+              {"num_attention_heads", 32}, {"num_key_value_heads", 4}, {"head_dim", 128},
+              {"hidden_size", 2048},       {"torch_dtype", "bfloat16"}};
     d.update(more);
     return d;
   };
   const auto planned = [](const json& config, const char* method, const json& d) {
-    return figures(config, {{"available_memory", 20 * gib}, {"max_model_len", 32768},
-                            {"speculative_config", {{"method", method}, {"num_speculative_tokens", 5},
-                                                    {"draft_model_config", d}}}});
+    return figures(config, {{"available_memory", 20 * gib},
+                            {"max_model_len", 32768},
+                            {"speculative_config",
+                             {{"method", method}, {"num_speculative_tokens", 5}, {"draft_model_config", d}}}});
   };
   const json five = {{"num_hidden_layers", 5}, {"num_key_value_heads", 8}, {"hidden_size", 4096}};
   for (const auto& [method, name] : {std::pair{"dflash", "DFlashDraftModel"}, {"dspark", "Qwen3DSparkModel"}}) {
@@ -640,26 +699,42 @@ TEST_CASE("vllm: drafts of dflash and dspark count") {
     CHECK(f["bytes_per_block"] == 37 * 65536);
   }
   // An own window of the class counts only with use_sliding_window.
-  const json windows = {{"num_hidden_layers", 2}, {"sliding_window", 2048},
-                        {"layer_types", {"sliding_attention", "full_attention"}}};
+  const json windows = {
+      {"num_hidden_layers", 2}, {"sliding_window", 2048}, {"layer_types", {"sliding_attention", "full_attention"}}};
   CHECK(planned(llama(), "dflash", draft("DFlashDraftModel", windows)).contains("error"));
 }
 
 TEST_CASE("vllm: every option changes something, is refused, or is said to change nothing") {
   json windows = llama();
-  windows.update({{"num_hidden_layers", 4}, {"sliding_window", 1024},
+  windows.update({{"num_hidden_layers", 4},
+                  {"sliding_window", 1024},
                   {"layer_types", {"sliding_attention", "full_attention", "sliding_attention", "full_attention"}}});
   const json models[] = {llama(), gpt_oss_20b(), qwen35_27b(), windows};
-  const json tried = {{"version", "0.16.0"}, {"device", "A100"}, {"usage_context", "llm_class"},
-                      {"available_memory", 32 * gib}, {"kv_cache_memory_bytes", 32 * gib}, {"max_model_len", 3000},
-                      {"max_num_batched_tokens", 1000}, {"max_num_seqs", 7}, {"block_size", 64},
-                      {"num_gpu_blocks_override", 9999}, {"kv_cache_dtype", "fp8"},
-                      {"kv_cache_dtype_skip_layers", {"0"}}, {"dtype", "float32"}, {"tensor_parallel_size", 2},
-                      {"pipeline_parallel_size", 2}, {"pp_layer_partition", "1,3"},
-                      {"decode_context_parallel_size", 2}, {"enable_prefix_caching", false},
-                      {"enable_chunked_prefill", false}, {"async_scheduling", false},
-                      {"disable_hybrid_kv_cache_manager", true}, {"attention_backend", "TRITON_ATTN"},
-                      {"mamba_block_size", 32}, {"mamba_cache_dtype", "float32"}, {"mamba_ssm_cache_dtype", "float32"},
+  const json tried = {{"version", "0.16.0"},
+                      {"device", "A100"},
+                      {"usage_context", "llm_class"},
+                      {"available_memory", 32 * gib},
+                      {"kv_cache_memory_bytes", 32 * gib},
+                      {"max_model_len", 3000},
+                      {"max_num_batched_tokens", 1000},
+                      {"max_num_seqs", 7},
+                      {"block_size", 64},
+                      {"num_gpu_blocks_override", 9999},
+                      {"kv_cache_dtype", "fp8"},
+                      {"kv_cache_dtype_skip_layers", {"0"}},
+                      {"dtype", "float32"},
+                      {"tensor_parallel_size", 2},
+                      {"pipeline_parallel_size", 2},
+                      {"pp_layer_partition", "1,3"},
+                      {"decode_context_parallel_size", 2},
+                      {"enable_prefix_caching", false},
+                      {"enable_chunked_prefill", false},
+                      {"async_scheduling", false},
+                      {"disable_hybrid_kv_cache_manager", true},
+                      {"attention_backend", "TRITON_ATTN"},
+                      {"mamba_block_size", 32},
+                      {"mamba_cache_dtype", "float32"},
+                      {"mamba_ssm_cache_dtype", "float32"},
                       {"speculative_config", {{"method", "ngram"}, {"num_speculative_tokens", 3}}},
                       {"hf_overrides", {{"vocab_size", 7}}}};
   const std::string known = error_of<usage_error>(llama(), {{"no_such_option", 1}})["expected"];

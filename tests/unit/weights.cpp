@@ -98,7 +98,8 @@ TEST_CASE("safetensors: bytes of every type") {
     const std::uint64_t bytes = std::uint64_t{t.block_bytes} * 3;
     const std::uint64_t n = std::uint64_t{t.block_elements} * 3;
     CHECK(safetensors({{"t", tensor(std::string(t.name).c_str(), {n}, 0, bytes)}}, bytes)[0].bytes == bytes);
-    CHECK(contains(error_of({{"t", tensor(std::string(t.name).c_str(), {n}, 0, bytes + 1)}}, bytes + 1), "not the length"));
+    CHECK(contains(error_of({{"t", tensor(std::string(t.name).c_str(), {n}, 0, bytes + 1)}}, bytes + 1),
+                   "not the length"));
   }
   CHECK(std::size(safetensors_types) == 22);
   CHECK(find_safetensors_type("F6_E2M3")->bytes_of(8U) == checked_count(6U));
@@ -117,7 +118,9 @@ TEST_CASE("safetensors: very many tensors") {
 
 TEST_CASE("safetensors: what is refused, with the place") {
   const auto raw = [](const std::string& bytes) { return error_of([&] { (void)safetensors(bytes); }); };
-  CHECK(raw("") == "model.safetensors: byte 0: 8: the length of the header: longer than what is left of the file (truncated?): at most 0 bytes");
+  CHECK(raw("") ==
+        "model.safetensors: byte 0: 8: the length of the header: longer than what is left of the file (truncated?): at "
+        "most 0 bytes");
   CHECK(contains(raw("1234567"), "truncated"));
   CHECK(raw(little_endian(std::uint64_t{3}) + "{}") ==
         "model.safetensors: byte 0: 3: absurd length of the header of a safetensors file: at most 2 bytes");
@@ -125,14 +128,16 @@ TEST_CASE("safetensors: what is refused, with the place") {
   CHECK(contains(raw(safetensors_file("{", 0)), "not valid JSON"));
   CHECK(contains(raw(safetensors_file("[]", 0)), "not an object"));
   CHECK(contains(raw(safetensors_file(std::string("{}\0 ", 4), 0)), "a zero byte"));
-  CHECK(contains(raw(safetensors_file("{\"__metadata__\": {\"a\": NaN}}", 0)), "not valid JSON (a number that is not finite)"));
+  CHECK(contains(raw(safetensors_file("{\"__metadata__\": {\"a\": NaN}}", 0)),
+                 "not valid JSON (a number that is not finite)"));
   std::string deep = "{\"a\":";
   for (int i = 0; i < 100'000; ++i) deep += "{\"a\":[";
   CHECK(contains(raw(safetensors_file(deep, 0)), "not valid JSON"));
   const std::string one = R"({"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
   CHECK(raw(safetensors_file("{\"a\":" + one + ",\"a\":" + one + "}", 1)) ==
         "model.safetensors: \"a\": this key is there twice: each key once");
-  CHECK(contains(raw(safetensors_file(R"({"a":{"dtype":"U8","dtype":"I8","shape":[1],"data_offsets":[0,1]}})", 1)), "\"dtype\": this key is there twice"));
+  CHECK(contains(raw(safetensors_file(R"({"a":{"dtype":"U8","dtype":"I8","shape":[1],"data_offsets":[0,1]}})", 1)),
+                 "\"dtype\": this key is there twice"));
 
   CHECK(error_of({{"a", tensor("BF17", {1}, 0, 2)}}, 2) ==
         "model.safetensors: /a/dtype: \"BF17\": unknown element type: a dtype of safetensors: BF16, F8_E4M3 …");
@@ -152,7 +157,8 @@ TEST_CASE("safetensors: what is refused, with the place") {
   CHECK(contains(error_of({{"a", tensor("U8", {3}, 0, 4)}}, 4), "not the length of its dtype and shape: 3 bytes"));
   CHECK(error_of({{"a", tensor("U8", {4}, 0, 4)}, {"b", tensor("U8", {4}, 3, 7)}}, 8) ==
         "model.safetensors: /b/data_offsets: [3,7]: overlaps another tensor: begins at 4");
-  CHECK(contains(error_of({{"a", tensor("U8", {4}, 0, 4)}, {"b", tensor("U8", {3}, 5, 8)}}, 8), "leaves a hole before it"));
+  CHECK(contains(error_of({{"a", tensor("U8", {4}, 0, 4)}, {"b", tensor("U8", {3}, 5, 8)}}, 8),
+                 "leaves a hole before it"));
   CHECK(contains(error_of({{"a", tensor("U8", {4}, 1, 5)}}, 5), "leaves a hole before it"));
   CHECK(contains(error_of({{"a", tensor("U8", {4}, 0, 4)}}, 6), "2 bytes: belong to no tensor"));
 }
@@ -223,9 +229,11 @@ TEST_CASE("groups and layers by the names that Hugging Face and GGUF give") {
 TEST_CASE("an index and its shards") {
   const temporary_folder folder;
   folder.write("a.safetensors", safetensors_file(json{{"x", tensor("BF16", {4}, 0, 8)}}.dump(), 8));
-  folder.write("b.safetensors", safetensors_file(json{{"y", tensor("F32", {4}, 0, 16)}, {"z", tensor("U8", {1}, 16, 17)}}.dump(), 17));
+  folder.write("b.safetensors",
+               safetensors_file(json{{"y", tensor("F32", {4}, 0, 16)}, {"z", tensor("U8", {1}, 16, 17)}}.dump(), 17));
   const auto with_map = [&](const json& map) {
-    return folder.write("model.safetensors.index.json", json{{"metadata", {{"total_size", 25}}}, {"weight_map", map}}.dump());
+    return folder.write("model.safetensors.index.json",
+                        json{{"metadata", {{"total_size", 25}}}, {"weight_map", map}}.dump());
   };
   const json map = {{"x", "a.safetensors"}, {"y", "b.safetensors"}, {"z", "b.safetensors"}};
   const std::string path = with_map(map);
@@ -250,14 +258,17 @@ TEST_CASE("an index and its shards") {
   wrong = map;
   wrong["x"] = "c.safetensors";
   CHECK(contains(path_error(with_map(wrong)), "c.safetensors: cannot be read"));
-  for (const json& name : {json("../a.safetensors"), json("/etc/passwd"), json(""), json(".."), json(1), json(nullptr)}) {
+  for (const json& name :
+       {json("../a.safetensors"), json("/etc/passwd"), json(""), json(".."), json(1), json(nullptr)}) {
     wrong["x"] = name;
     CHECK(contains(path_error(with_map(wrong)), "/weight_map/x"));
   }
-  folder.write("b.safetensors", safetensors_file(json{{"x", tensor("F32", {4}, 0, 16)}, {"y", tensor("U8", {1}, 16, 17)}}.dump(), 17));
+  folder.write("b.safetensors",
+               safetensors_file(json{{"x", tensor("F32", {4}, 0, 16)}, {"y", tensor("U8", {1}, 16, 17)}}.dump(), 17));
   CHECK(contains(path_error(with_map({{"x", "a.safetensors"}, {"y", "b.safetensors"}})), "b.safetensors: x: also in"));
   CHECK(contains(path_error(folder.write("x.safetensors.index.json", "{}")), "/weight_map: missing"));
-  CHECK(contains(path_error(folder.write("x.safetensors.index.json", R"({"weight_map":{"a":"b","a":"c"}})")), "there twice"));
+  CHECK(contains(path_error(folder.write("x.safetensors.index.json", R"({"weight_map":{"a":"b","a":"c"}})")),
+                 "there twice"));
 }
 
 TEST_CASE("a folder counts every tensor once") {
@@ -303,15 +314,17 @@ TEST_CASE("a folder counts every tensor once") {
 }
 
 TEST_CASE("GGUF: tensors, padding, alignment") {
-  const std::vector<gguf_tensor> tensors = {{"token_embd.weight", {256, 3}, 14, 0},      // q6_K: 630 bytes
-                                            {"blk.0.attn_q.weight", {32, 2}, 8, 640},    // q8_0: 68 bytes
+  const std::vector<gguf_tensor> tensors = {{"token_embd.weight", {256, 3}, 14, 0},              // q6_K: 630 bytes
+                                            {"blk.0.attn_q.weight", {32, 2}, 8, 640},            // q8_0: 68 bytes
                                             {"blk.1.ffn_up_exps.weight", {256, 1, 2}, 21, 736},  // iq3_s: 220 bytes
                                             {"output_norm.weight", {5}, 0, 960}};
   const temporary_folder folder;
-  const model_weights w = read_weights(folder.write("any name", gguf_file({{"general.architecture", "llama"}}, tensors, 980)));
+  const model_weights w =
+      read_weights(folder.write("any name", gguf_file({{"general.architecture", "llama"}}, tensors, 980)));
   CHECK(w.total_bytes == 630 + 68 + 220 + 20);
   CHECK(w.parameters == 768 + 64 + 512 + 5);
-  CHECK(w.bytes_by_dtype == std::map<std::string, std::uint64_t, std::less<>>{{"f32", 20}, {"iq3_s", 220}, {"q6_K", 630}, {"q8_0", 68}});
+  CHECK(w.bytes_by_dtype ==
+        std::map<std::string, std::uint64_t, std::less<>>{{"f32", 20}, {"iq3_s", 220}, {"q6_K", 630}, {"q8_0", 68}});
   CHECK(w.bytes_of(tensor_group::embedding) == 630);
   CHECK(w.bytes_of(tensor_group::attention) == 68);
   CHECK(w.bytes_of(tensor_group::experts) == 220);
@@ -325,7 +338,8 @@ TEST_CASE("GGUF: tensors, padding, alignment") {
 
   const json aligned = {{"general.alignment", 64}};
   CHECK(gguf(gguf_file(aligned, {{"a", {1}, 24, 0}, {"b", {1}, 24, 64}}, 65, 64)).tensors.size() == 2);
-  CHECK(contains(gguf_error(gguf_file(aligned, {{"a", {1}, 24, 0}, {"b", {1}, 24, 32}}, 65, 64)), "model.gguf: b: 32: its data overlap or leave a hole: offset 64"));
+  CHECK(contains(gguf_error(gguf_file(aligned, {{"a", {1}, 24, 0}, {"b", {1}, 24, 32}}, 65, 64)),
+                 "model.gguf: b: 32: its data overlap or leave a hole: offset 64"));
   const std::string wide = gguf_text_pair("general.alignment", 10, little_endian(std::uint64_t{64}));
   CHECK(contains(gguf_error(testing::gguf_header_of(0, 1) + wide), "general.alignment: 64: of type u64: of type u32"));
   for (const json& bad : {json(0), json(48), json(-32), json("32"), json(true)}) {
@@ -341,7 +355,8 @@ TEST_CASE("GGUF: bytes of every type") {
     CHECK(h.tensors[0].bytes == 3U * row.type.block_bytes);
     CHECK(h.tensors[0].dtype == row.type.name);
     if (n > 1) {  // a row, not the whole, is made of blocks
-      CHECK(contains(gguf_error(gguf_file(json::object(), {{"t", {n / 2, 2}, row.number, 0}}, 0)), "whole blocks of " + std::to_string(n)));
+      CHECK(contains(gguf_error(gguf_file(json::object(), {{"t", {n / 2, 2}, row.number, 0}}, 0)),
+                     "whole blocks of " + std::to_string(n)));
     }
   }
   CHECK(std::size(ggml_types) == 35);
@@ -353,9 +368,11 @@ TEST_CASE("GGUF: bytes of every type") {
 TEST_CASE("GGUF: what is refused, with the place") {
   using testing::gguf_header_of;
   using testing::gguf_text;
-  CHECK(gguf_error("") == "model.gguf: byte 0: 4: the magic: longer than what is left of the file (truncated?): at most 0 bytes");
+  CHECK(gguf_error("") ==
+        "model.gguf: byte 0: 4: the magic: longer than what is left of the file (truncated?): at most 0 bytes");
   CHECK(gguf_error("GGML1234") == "model.gguf: byte 0: no GGUF file: the magic \"GGUF\"");
-  CHECK(contains(gguf_error(gguf_header_of(0, 0, 1)), "byte 4: 1: a version of GGUF that llama.cpp does not read: 2 or 3"));
+  CHECK(contains(gguf_error(gguf_header_of(0, 0, 1)),
+                 "byte 4: 1: a version of GGUF that llama.cpp does not read: 2 or 3"));
   CHECK(contains(gguf_error(gguf_header_of(0, 0, 0)), "byte 4: 0: a version"));
   CHECK(contains(gguf_error(gguf_header_of(0, 0, 4)), "byte 4: 4: a version"));
   CHECK(contains(gguf_error(gguf_header_of(0, 0, 0x0300'0000)), "a big-endian GGUF file"));
@@ -381,30 +398,41 @@ TEST_CASE("GGUF: what is refused, with the place") {
     return value(9, little_endian(type) + little_endian(n) + bytes);
   };
   CHECK(list(4, 2, std::string(8, '\0')) == "accepted");
-  CHECK(contains(list(4, 3, std::string(8, '\0')), "byte 43: 3: the length of a list: more than what is left of the file can hold: at most 2"));
+  CHECK(contains(list(4, 3, std::string(8, '\0')),
+                 "byte 43: 3: the length of a list: more than what is left of the file can hold: at most 2"));
   CHECK(contains(list(10, std::uint64_t{1} << 61U, std::string(8, '\0')), "the length of a list"));
-  CHECK(contains(list(8, 2, little_endian(std::uint64_t{0}) + little_endian(std::uint64_t{1})), "a string: longer than what is left"));
+  CHECK(contains(list(8, 2, little_endian(std::uint64_t{0}) + little_endian(std::uint64_t{1})),
+                 "a string: longer than what is left"));
   CHECK(contains(list(9, 1, std::string(32, '\0')), "a list of lists"));
   CHECK(contains(list(13, 1, std::string(32, '\0')), "unknown type of a value"));
   const std::string pair = gguf_text("key") + little_endian(std::uint32_t{0}) + "1";
   CHECK(gguf_error(gguf_header_of(0, 2) + pair + pair) == "model.gguf: key: this key is there twice: each key once");
 
-  const auto infos = [](const std::vector<gguf_tensor>& tensors) { return gguf_error(gguf_file(json::object(), tensors, 0)); };
+  const auto infos = [](const std::vector<gguf_tensor>& tensors) {
+    return gguf_error(gguf_file(json::object(), tensors, 0));
+  };
   CHECK(contains(infos({{"t", {1, 1, 1, 1, 1}, 0, 0}}), "model.gguf: t: 5: too many dimensions: at most 4"));
   CHECK(contains(infos({{"t", {1ULL << 40U, 1ULL << 40U}, 0, 0}}), "the product of its dimensions overflows"));
   CHECK(contains(infos({{"t", {1ULL << 62U}, 0, 0}}), "the product of its dimensions overflows"));
   CHECK(contains(infos({{"t", {~0ULL}, 24, 0}}), "t: 18446744073709551615: a negative dimension"));
   CHECK(contains(infos({{"t", {1ULL << 62U, 2, 2}, 24, 0}}), "the product of its dimensions overflows"));
-  CHECK(contains(infos({{"t", {1ULL << 62U}, 24, 0}, {"u", {1ULL << 62U}, 24, 1ULL << 62U}, {"v", {1ULL << 62U}, 24, 1ULL << 63U},
-                        {"w", {1ULL << 62U}, 24, 3ULL << 62U}}), "the sum of the tensors overflows"));
+  CHECK(contains(infos({{"t", {1ULL << 62U}, 24, 0},
+                        {"u", {1ULL << 62U}, 24, 1ULL << 62U},
+                        {"v", {1ULL << 62U}, 24, 1ULL << 63U},
+                        {"w", {1ULL << 62U}, 24, 3ULL << 62U}}),
+                 "the sum of the tensors overflows"));
   CHECK(infos({{std::string(63, 'x'), {8}, 0, 0}}) == "accepted");
   CHECK(contains(infos({{std::string(64, 'x'), {8}, 0, 0}}), "64: the name of a tensor: too long: at most 63 bytes"));
   CHECK(contains(infos({{"t", {8}, 0, 0}, {"u", {8}, 0, 32}, {"t", {8}, 0, 64}}), "model.gguf: t: declared twice"));
-  CHECK(contains(infos({{"t", {8}, 0, 0}, {"u", {8}, 0, 0}}), "model.gguf: u: 0: its data overlap or leave a hole: offset 32"));
+  CHECK(contains(infos({{"t", {8}, 0, 0}, {"u", {8}, 0, 0}}),
+                 "model.gguf: u: 0: its data overlap or leave a hole: offset 32"));
   CHECK(contains(infos({{"t", {8}, 0, 32}}), "model.gguf: t: 32: its data overlap or leave a hole: offset 0"));
-  CHECK(contains(gguf_error(gguf_header_of(1, 0) + gguf_text("t") + std::string(15, '\0')), "the offset of a tensor: longer than what is left"));
+  CHECK(contains(gguf_error(gguf_header_of(1, 0) + gguf_text("t") + std::string(15, '\0')),
+                 "the offset of a tensor: longer than what is left"));
   const temporary_folder folder;
-  CHECK(contains(path_error(folder.write("m.gguf", gguf_file(json::object(), {{"t", {8}, 0, 0}, {"t", {8}, 0, 32}}, 64))), "m.gguf: t: declared twice"));
+  CHECK(
+      contains(path_error(folder.write("m.gguf", gguf_file(json::object(), {{"t", {8}, 0, 0}, {"t", {8}, 0, 32}}, 64))),
+               "m.gguf: t: declared twice"));
 }
 
 TEST_CASE("GGUF: split models") {
@@ -429,16 +457,19 @@ TEST_CASE("GGUF: split models") {
   CHECK(contains(path_error(first), "not the part that its name says"));
   folder.write("m-00002-of-00002.gguf", part(1, 3, "b"));
   CHECK(contains(path_error(first), "not the part that its name says"));
-  folder.write("m-00002-of-00002.gguf", gguf_file({{"split.no", 1}, {"split.count", 2}, {"split.tensors.count", 3}}, {{"b", {8}, 0, 0}}, 32));
+  folder.write("m-00002-of-00002.gguf",
+               gguf_file({{"split.no", 1}, {"split.count", 2}, {"split.tensors.count", 3}}, {{"b", {8}, 0, 0}}, 32));
   CHECK(contains(path_error(first), "/split.tensors.count: 3: not the tensors of all parts together: 2"));
-  CHECK(contains(path_error(folder.write("other.gguf", part(0, 2, "a"))), "under another name: a name that ends in -00001-of-00002.gguf"));
+  CHECK(contains(path_error(folder.write("other.gguf", part(0, 2, "a"))),
+                 "under another name: a name that ends in -00001-of-00002.gguf"));
   CHECK(contains(path_error(folder.write("big.gguf", part(0, 65'536, "a"))), "/split.count: 65536: out of range"));
   CHECK(read_weights(folder.write("single.gguf", part(0, 1, "a"))).total_bytes == 32);
 }
 
 TEST_CASE("an index whose shards are not there gives its total") {
   const temporary_folder folder;
-  const json index = {{"metadata", {{"total_size", 16'060'522'496}}}, {"weight_map", {{"a", "x.safetensors"}, {"b", "y.safetensors"}}}};
+  const json index = {{"metadata", {{"total_size", 16'060'522'496}}},
+                      {"weight_map", {{"a", "x.safetensors"}, {"b", "y.safetensors"}}}};
   const std::string path = folder.write("model.safetensors.index.json", index.dump());
   CHECK(total_of_index_alone(path) == 16'060'522'496U);
   CHECK(total_of_index_alone(folder.path()) == 16'060'522'496U);
@@ -466,7 +497,8 @@ TEST_CASE("only regular files are opened") {
 }
 
 TEST_CASE("safetensors: tensors in any order, and what nobody reads") {
-  const std::string header = R"({"c": {"data_offsets": [5, 6], "shape": [1], "dtype": "U8"}, "__metadata__": {"x": "y", "z": [{"q": [1]}]},
+  const std::string header =
+      R"({"c": {"data_offsets": [5, 6], "shape": [1], "dtype": "U8"}, "__metadata__": {"x": "y", "z": [{"q": [1]}]},
     "a": {"dtype": "U8", "more": {"shape": 1, "list": [[1], {"dtype": "?"}]}, "shape": [3], "data_offsets": [0, 3]},
     "e": {"dtype": "U8", "shape": [0], "data_offsets": [3, 3]}, "b": {"dtype": "U8", "shape": [2], "data_offsets": [3, 5]}})";
   const auto tensors = safetensors(safetensors_file(header, 6));
@@ -477,7 +509,9 @@ TEST_CASE("safetensors: tensors in any order, and what nobody reads") {
   CHECK(tensors[3].name == "c");
   CHECK(tensors[3].bytes == 1);
   const auto shape = [](const std::string& dimensions) {
-    return error_of([&] { (void)safetensors(safetensors_file(R"({"a":{"dtype":"U8","data_offsets":[0,1],"shape":)" + dimensions + "}}", 1)); });
+    return error_of([&] {
+      (void)safetensors(safetensors_file(R"({"a":{"dtype":"U8","data_offsets":[0,1],"shape":)" + dimensions + "}}", 1));
+    });
   };
   CHECK(shape("[1]") == "accepted");
   CHECK(contains(shape("[[1]]"), "/a/shape/0: an array: not a number"));
@@ -506,7 +540,8 @@ TEST_CASE("files that the safetensors and gguf packages wrote", "[.packages]") {
     CAPTURE(name);
     const model_weights w = read_weights(std::string(folder) + "/" + name);
     json tensors = json::object();
-    for (const weight_tensor& t : w.tensors) tensors[t.name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"bytes", t.bytes}};
+    for (const weight_tensor& t : w.tensors)
+      tensors[t.name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"bytes", t.bytes}};
     CHECK(tensors == want["tensors"]);
     CHECK(w.total_bytes == want["total_bytes"]);
     CHECK(w.files.size() == want["files"]);

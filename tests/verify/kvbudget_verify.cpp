@@ -125,7 +125,7 @@ std::string text_model_type(const json& config, const std::string& file) {
   } catch (const std::exception&) {
     const json& text = config.contains("text_config") ? config["text_config"] : config;
     return text.is_object() && text.contains("model_type") && text["model_type"].is_string() ? text["model_type"]
-                                                                                               : json("");
+                                                                                             : json("");
   }
 }
 
@@ -262,7 +262,10 @@ int run(const options& o) {
       if (!r.reason.empty()) entry["reason"] = r.reason;
       runs.push_back(entry);
     }
-    const json all = {{"matched", matched}, {"differed", differed}, {"unsupported", unsupported}, {"allowed", allowed},
+    const json all = {{"matched", matched},
+                      {"differed", differed},
+                      {"unsupported", unsupported},
+                      {"allowed", allowed},
                       {"runs", runs}};
     fmt::print("{}\n", all.dump());
   } else {

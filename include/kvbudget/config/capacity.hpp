@@ -30,10 +30,10 @@ struct device_share {
 /// What fits beside the weights, and what decides it.
 struct capacity {
   std::vector<device_share> devices;  ///< none where only the engine's pool is known
-  std::size_t tightest = 0;       ///< of them, the one with the least left, or the most too much
+  std::size_t tightest = 0;           ///< of them, the one with the least left, or the most too much
   bool has_workload = false;
-  bool fits = true;               ///< the workload does, or without one the weights and the overhead do
-  std::string binding;            ///< what binds, in words
+  bool fits = true;                    ///< the workload does, or without one the weights and the overhead do
+  std::string binding;                 ///< what binds, in words
   std::optional<limit> max_length;     ///< positions of each of the workload's sequences (of one, without a workload)
   std::optional<limit> max_sequences;  ///< sequences of the workload's length, or of its mix of lengths in order
   std::optional<limit> max_tokens;     ///< positions in a pool of such sequences

@@ -78,9 +78,9 @@ inline bool is_lone_surrogate(std::string_view text, std::size_t& i) {
   return false;
 }
 
-/// What Python's json reads and the parser here does not, in a form that it does: the bare words for non-finite numbers,
-/// and numbers beyond a double, as {"__float__": "Infinity"}, the spelling of transformers 5; halves of surrogate pairs
-/// as the replacement character.
+/// What Python's json reads and the parser here does not, in a form that it does: the bare words for non-finite
+/// numbers, and numbers beyond a double, as {"__float__": "Infinity"}, the spelling of transformers 5; halves of
+/// surrogate pairs as the replacement character.
 inline std::string with_spelled_exceptions(std::string_view text) {
   constexpr std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
   std::string result;
@@ -105,9 +105,8 @@ inline std::string with_spelled_exceptions(std::string_view text) {
       continue;
     }
     if (c == '"') in_string = true;
-    const auto* const word = std::find_if(std::begin(words), std::end(words), [&](std::string_view w) {
-      return text.substr(i, w.size()) == w;
-    });
+    const auto* const word = std::find_if(std::begin(words), std::end(words),
+                                          [&](std::string_view w) { return text.substr(i, w.size()) == w; });
     if (word != std::end(words)) {
       replace(i, word->size(), spelled(*word));
       i = copied - 1;

@@ -147,8 +147,8 @@ inline void apply_to_llama_cpp(json& options, const std::optional<workload>& w, 
 inline void apply_to_vllm(json& options, const std::optional<workload>& w, const cache_types& types) {
   if (types.k || types.v) {
     if (types.k != types.v) {
-      throw usage_error({"", "k-dtype", types.k ? name_of(*types.k) : ""},
-                        "vLLM keeps K and V in one element type", "kv-dtype");
+      throw usage_error({"", "k-dtype", types.k ? name_of(*types.k) : ""}, "vLLM keeps K and V in one element type",
+                        "kv-dtype");
     }
     // Its types of one size are not one: fp8 and fp8_e4m3 may get different backends.
     const bool own_word = vllm::find_cache_dtype(types.said).has_value();
@@ -231,7 +231,8 @@ inline void give_memory_to_vllm(json& options, const placement& where, const std
   json by_stage = json::array();
   for (std::size_t stage = 0; stage < where.pipeline_parallel; ++stage) {
     by_stage.push_back(std::min_element(available.begin() + static_cast<std::ptrdiff_t>(stage * ranks),
-                                        available.begin() + static_cast<std::ptrdiff_t>((stage + 1) * ranks))->count());
+                                        available.begin() + static_cast<std::ptrdiff_t>((stage + 1) * ranks))
+                           ->count());
   }
   if (by_stage.size() == 1) by_stage = by_stage[0];
   put_option(options, "available_memory", by_stage, "device");
@@ -243,8 +244,7 @@ inline constexpr engine_entry engines[] = {
     {"transformers",
      [](const document& d, const json*, const json& options) { return transformers::evaluate(d, options); },
      detail::apply_to_transformers, "", "pipeline_stages", false, false, detail::place_transformers, nullptr, nullptr},
-    {"llama.cpp",
-     [](const document& d, const json*, const json& options) { return llama_cpp::evaluate(d, options); },
+    {"llama.cpp", [](const document& d, const json*, const json& options) { return llama_cpp::evaluate(d, options); },
      detail::apply_to_llama_cpp, "", "devices", true, false, detail::place_llama_cpp, nullptr, nullptr},
     {"vllm", vllm::evaluate, detail::apply_to_vllm, "tensor_parallel_size", "pipeline_parallel_size", false, true,
      detail::place_vllm, detail::give_memory_to_vllm, vllm::is_known_device},

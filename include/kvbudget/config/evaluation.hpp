@@ -65,9 +65,9 @@ struct pool_capacity {
 
 /// The cache on one device of a placement.
 struct device_cache {
-  std::string name;          ///< "0", "1" … in the engine's order; "host" for the host's memory
-  std::uint64_t bytes = 0;   ///< of the workload, when all is generated
-  std::uint64_t peak = 0;    ///< the most on the way there; differs where bytes shrink (a residual that is quantized)
+  std::string name;         ///< "0", "1" … in the engine's order; "host" for the host's memory
+  std::uint64_t bytes = 0;  ///< of the workload, when all is generated
+  std::uint64_t peak = 0;   ///< the most on the way there; differs where bytes shrink (a residual that is quantized)
   /// The most that any workload up to this one takes there: monotone in its length and its sequences, so that it can
   /// be inverted by search. Empty where the engine does not size its cache by a workload.
   std::function<checked_count(const workload&)> peak_bytes;
@@ -80,19 +80,19 @@ struct evaluation {
   std::string version;
   json settings = json::object();  ///< every option in force, defaults included
   json figures = json::object();
-  std::string refusal;             ///< why the engine does not run these settings; empty when it does
-  bool too_large = false;          ///< the refusal is only that the memory does not suffice
+  std::string refusal;     ///< why the engine does not run these settings; empty when it does
+  bool too_large = false;  ///< the refusal is only that the memory does not suffice
 
   std::string model_type;
   std::string attention;  ///< MHA, GQA, MQA, MLA, hybrid …
   std::uint64_t model_layers = 0;
   std::vector<provenance> sources;
 
-  std::uint64_t total_bytes = 0;  ///< on all devices together
-  std::optional<std::uint64_t> bytes_per_token;            ///< of one sequence; nothing where the curve is not linear
-  std::optional<std::uint64_t> state_bytes_per_sequence;   ///< what a sequence takes whatever its length
-  bool sequences_add_up = false;  ///< sequences of different lengths take the sum of what each takes
-  std::vector<device_cache> devices;          ///< total_bytes by device; one, unless a placement says more
+  std::uint64_t total_bytes = 0;                          ///< on all devices together
+  std::optional<std::uint64_t> bytes_per_token;           ///< of one sequence; nothing where the curve is not linear
+  std::optional<std::uint64_t> state_bytes_per_sequence;  ///< what a sequence takes whatever its length
+  bool sequences_add_up = false;      ///< sequences of different lengths take the sum of what each takes
+  std::vector<device_cache> devices;  ///< total_bytes by device; one, unless a placement says more
   /// Where the layers' weights are: the pipeline stage of each, or layer_stages for the host.
   std::vector<std::uint32_t> stage_of_layer;
   std::uint32_t layer_stages = 1;

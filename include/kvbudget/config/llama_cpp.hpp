@@ -22,8 +22,8 @@ struct cache_type_name {
   std::string_view name;
   storage_type type;
 };
-inline constexpr cache_type_name cache_types[] = {{"f32", f32},   {"f16", f16},   {"bf16", bf16},
-                                                  {"q8_0", q8_0}, {"q4_0", q4_0}, {"q4_1", q4_1},
+inline constexpr cache_type_name cache_types[] = {{"f32", f32},       {"f16", f16},   {"bf16", bf16},
+                                                  {"q8_0", q8_0},     {"q4_0", q4_0}, {"q4_1", q4_1},
                                                   {"iq4_nl", iq4_nl}, {"q5_0", q5_0}, {"q5_1", q5_1}};
 
 /// ggml_type_name. "?" for a type that is no cache type.
@@ -125,9 +125,9 @@ inline constexpr const char* default_defaults = "server";
 [[nodiscard]] inline settings read_settings(const config::json& options) {
   const config::json named = detail::by_own_names(options);
   const config::settings_reader in(
-      named, {"version", "defaults", "n_ctx", "n_batch", "n_ubatch", "n_seq_max", "type_k", "type_v", "flash_attn",
-              "kv_unified", "swa_full", "offload_kqv", "n_rs_seq", "ctx_type", "load_mtp", "n_gpu_layers", "split_mode",
-              "tensor_split", "main_gpu", "devices", "device_memory"});
+      named, {"version",  "defaults",     "n_ctx",      "n_batch",      "n_ubatch",    "n_seq_max", "type_k",
+              "type_v",   "flash_attn",   "kv_unified", "swa_full",     "offload_kqv", "n_rs_seq",  "ctx_type",
+              "load_mtp", "n_gpu_layers", "split_mode", "tensor_split", "main_gpu",    "devices",   "device_memory"});
   (void)in.string("version");
   const std::string defaults = in.word("defaults", default_defaults, {"c_api", "command_line", "server"});
   settings s;
@@ -158,8 +158,8 @@ inline constexpr const char* default_defaults = "server";
   s.ctx_type = in.word("ctx_type", "default", {"default", "mtp"}) == "mtp" ? context_type::mtp : context_type::standard;
   s.n_gpu_layers = detail::integer(in, "n_gpu_layers", s.n_gpu_layers);
   const std::string split = in.word("split_mode", "layer", {"none", "layer", "row", "tensor"});
-  s.split = split == "none"  ? split_mode::none
-            : split == "row" ? split_mode::row
+  s.split = split == "none"     ? split_mode::none
+            : split == "row"    ? split_mode::row
             : split == "tensor" ? split_mode::tensor
                                 : split_mode::layer;
   s.main_gpu = detail::integer(in, "main_gpu", s.main_gpu);
@@ -187,11 +187,11 @@ inline constexpr const char* default_defaults = "server";
 
 /// The settings as options, defaults included.
 [[nodiscard]] inline config::json to_json(const settings& s) {
-  config::json j = {{"n_ctx", s.n_ctx}, {"n_batch", s.n_batch}, {"n_ubatch", s.n_ubatch}, {"n_seq_max", s.n_seq_max},
-                    {"type_k", type_name(s.type_k)}, {"type_v", type_name(s.type_v)}, {"kv_unified", s.kv_unified},
-                    {"swa_full", s.swa_full}, {"offload_kqv", s.offload_kqv}, {"n_rs_seq", s.n_rs_seq},
-                    {"load_mtp", s.load_mtp}, {"n_gpu_layers", s.n_gpu_layers}, {"main_gpu", s.main_gpu},
-                    {"devices", s.devices}};
+  config::json j = {{"n_ctx", s.n_ctx},           {"n_batch", s.n_batch},          {"n_ubatch", s.n_ubatch},
+                    {"n_seq_max", s.n_seq_max},   {"type_k", type_name(s.type_k)}, {"type_v", type_name(s.type_v)},
+                    {"kv_unified", s.kv_unified}, {"swa_full", s.swa_full},        {"offload_kqv", s.offload_kqv},
+                    {"n_rs_seq", s.n_rs_seq},     {"load_mtp", s.load_mtp},        {"n_gpu_layers", s.n_gpu_layers},
+                    {"main_gpu", s.main_gpu},     {"devices", s.devices}};
   constexpr const char* flash[] = {"auto", "on", "off"};
   constexpr const char* split[] = {"none", "layer", "row", "tensor"};
   j["flash_attn"] = flash[static_cast<std::size_t>(s.flash_attn)];
@@ -245,8 +245,8 @@ inline constexpr const char* default_defaults = "server";
              std::to_string(r.block) + " (an assertion of ggml)";
     case refusal_reason::no_mtp_layers: return "context type MTP requested but model doesn't contain MTP layers";
     case refusal_reason::main_gpu_out_of_range:
-      return "invalid value for main_gpu: " + std::to_string(s.main_gpu) + " (available devices: " +
-             std::to_string(s.devices) + ")";
+      return "invalid value for main_gpu: " + std::to_string(s.main_gpu) +
+             " (available devices: " + std::to_string(s.devices) + ")";
     case refusal_reason::split_mode_tensor_unsupported:
       return "LLAMA_SPLIT_MODE_TENSOR not implemented for architecture '" + std::string(h.architecture->name) + "'";
     case refusal_reason::split_mode_tensor_needs_flash_attn:
@@ -318,8 +318,7 @@ inline void add_context_lines(std::vector<std::string>& lines, const hparams& h,
   lines.push_back(context + "n_batch               = " + std::to_string(p.n_batch));
   lines.push_back(context + "n_ubatch              = " + std::to_string(p.n_ubatch));
   lines.push_back(context + "causal_attn           = " + std::to_string(h.causal_attn ? 1 : 0));
-  lines.push_back(context + "flash_attn            = " +
-                  flash_names[static_cast<std::size_t>(flash_in_force(h, s))]);
+  lines.push_back(context + "flash_attn            = " + flash_names[static_cast<std::size_t>(flash_in_force(h, s))]);
   lines.push_back(context + "kv_unified            = " + std::string(s.kv_unified ? "true" : "false"));
   lines.push_back(context + "n_rs_seq              = " + std::to_string(p.n_rs_seq));
   const std::string trained = " n_ctx_train (" + std::to_string(h.n_ctx_train) + ") -- ";
@@ -340,8 +339,9 @@ inline void add_creation_lines(std::vector<std::string>& lines, const hparams& h
   };
   const auto full_size = [&](const char* who) {
     if (!s.swa_full) return;
-    lines.push_back(std::string(who) + ": using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
-                                       "pull/13194#issuecomment-2868343055)");
+    lines.push_back(std::string(who) +
+                    ": using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
+                    "pull/13194#issuecomment-2868343055)");
   };
   const bool index_cache = p.caches.size() > 1 && std::string_view(p.caches[1].name) == "indexer";
   switch (h.architecture->memory) {
@@ -398,12 +398,14 @@ inline void add_padding_line(std::vector<std::string>& lines, const hparams& h, 
     differ = differ || width(il) != width(0);
   }
   if (!differ) return;
-  lines.push_back("llama_kv_cache: the V embeddings have different sizes across layers and FA is not enabled - padding "
-                  "V cache to " + std::to_string(widest));
+  lines.push_back(
+      "llama_kv_cache: the V embeddings have different sizes across layers and FA is not enabled - padding "
+      "V cache to " +
+      std::to_string(widest));
 }
 
-inline void add_cache_lines(std::vector<std::string>& lines, const hparams& h, const settings& s,
-                            const context_plan& p, const cache_plan& c) {
+inline void add_cache_lines(std::vector<std::string>& lines, const hparams& h, const settings& s, const context_plan& p,
+                            const cache_plan& c) {
   add_creation_lines(lines, h, s, p, c);
   add_padding_line(lines, h, s, c);
   add_buffer_lines(lines, p, c.name, "llama_kv_cache", " KV buffer size = ");
@@ -417,13 +419,15 @@ inline void add_compressor_lines(std::vector<std::string>& lines, const context_
   const std::string who = "llama_dsv4_comp_state";
   const std::string_view kind = c.kind;
   lines.push_back("llama_kv_cache_dsv4: creating DSV4 " +
-                  std::string(kind == "csa" ? "CSA" : kind == "hca" ? "HCA" : "lightning-indexer") +
+                  std::string(kind == "csa"   ? "CSA"
+                              : kind == "hca" ? "HCA"
+                                              : "lightning-indexer") +
                   " compressor state");
   add_buffer_lines(lines, p, c.name, who, " DSV4 " + std::string(kind) + " state buffer size = ");
-  lines.push_back(who + ": " + std::string(kind) + " ratio = " + std::to_string(c.ratio) + ", state = " +
-                  std::to_string(c.rows) + " x " + std::to_string(c.row_elements) + ", streams = " +
-                  std::to_string(p.n_seq_max) + ", rs_seq = " + std::to_string(p.n_rs_seq) + ", layers = " +
-                  std::to_string(c.layers) + ", size = " + mib(c.bytes, 7) + " MiB");
+  lines.push_back(who + ": " + std::string(kind) + " ratio = " + std::to_string(c.ratio) +
+                  ", state = " + std::to_string(c.rows) + " x " + std::to_string(c.row_elements) +
+                  ", streams = " + std::to_string(p.n_seq_max) + ", rs_seq = " + std::to_string(p.n_rs_seq) +
+                  ", layers = " + std::to_string(c.layers) + ", size = " + mib(c.bytes, 7) + " MiB");
 }
 
 inline void add_recurrent_lines(std::vector<std::string>& lines, const hparams& h, const context_plan& p) {
@@ -432,8 +436,8 @@ inline void add_recurrent_lines(std::vector<std::string>& lines, const hparams& 
   // The number of layers in this line is the model's, not that of the layers with a state.
   lines.push_back("llama_memory_recurrent: size = " + mib(r.r_bytes + r.s_bytes + r.p_bytes, 7) + " MiB (" +
                   number(r.cells, 6) + " cells, " + number(h.n_layer(), 3) + " layers, " + number(p.n_seq_max, 2) +
-                  " seqs " + number(p.n_rs_seq, 2) + " rs_seq), R (f32): " + mib(r.r_bytes, 7) + " MiB, S (f32): " +
-                  mib(r.s_bytes, 7) + " MiB, P (f32): " + mib(r.p_bytes, 7) + " MiB");
+                  " seqs " + number(p.n_rs_seq, 2) + " rs_seq), R (f32): " + mib(r.r_bytes, 7) +
+                  " MiB, S (f32): " + mib(r.s_bytes, 7) + " MiB, P (f32): " + mib(r.p_bytes, 7) + " MiB");
 }
 
 }  // namespace detail
@@ -500,8 +504,13 @@ inline void fill_figures(config::evaluation& e, const hparams& h, const settings
   }
   config::json caches = config::json::array();
   for (const cache_plan& c : p.caches) {
-    caches.push_back({{"name", c.name}, {"cells", c.cells}, {"layers", c.layers}, {"n_stream", c.n_stream},
-                      {"k_bytes", c.k_bytes}, {"v_bytes", c.v_bytes}, {"type_k", type_name(s.type_k)},
+    caches.push_back({{"name", c.name},
+                      {"cells", c.cells},
+                      {"layers", c.layers},
+                      {"n_stream", c.n_stream},
+                      {"k_bytes", c.k_bytes},
+                      {"v_bytes", c.v_bytes},
+                      {"type_k", type_name(s.type_k)},
                       {"type_v", type_name(s.type_v)}});
   }
   f["caches"] = std::move(caches);
@@ -511,7 +520,10 @@ inline void fill_figures(config::evaluation& e, const hparams& h, const settings
     const layer_plan l = plan_of_layer(h, s, il);
     if (!l.keeps_something()) continue;
     e.layers.push_back(config::layer_bytes{il, kind_of(l), l.k_bytes, l.v_bytes, l.other_bytes()});
-    layers.push_back({{"layer", il}, {"kind", kind_of(l)}, {"k_bytes", l.k_bytes}, {"v_bytes", l.v_bytes},
+    layers.push_back({{"layer", il},
+                      {"kind", kind_of(l)},
+                      {"k_bytes", l.k_bytes},
+                      {"v_bytes", l.v_bytes},
                       {"other_bytes", l.other_bytes()}});
     per_device[device_name(p, l.device)].push_back(il);
   }
@@ -529,7 +541,7 @@ namespace detail {
 /// Bytes of one device by length and number of sequences. More sequences can take less (cells are rounded up for each),
 /// so the most of all smaller numbers counts. Beyond the engine's own limits nothing fits.
 [[nodiscard]] inline std::function<checked_count(const config::workload&)> curve_of(const hparams& h, const settings& s,
-                                                                                  std::uint32_t device) {
+                                                                                    std::uint32_t device) {
   return [h, s, device](const config::workload& asked) {
     const checked_count length = larger(checked_count(asked.prompt) + asked.generated, 1U);
     checked_count most = 0U;
@@ -583,9 +595,10 @@ inline void note_falcon(config::evaluation& e, const hf_source& source, const hp
       source.peek("n_head_kv") || (several && several->value() == false) || h.n_head < 2) {
     return;
   }
-  e.notes.push_back("one KV head, as in all published GGUF files of multi-query models; the converter of this version "
-                    "reads through AutoConfig, which states " + std::to_string(h.n_head) +
-                    ", and writes a file that does not load");
+  e.notes.push_back(
+      "one KV head, as in all published GGUF files of multi-query models; the converter of this version "
+      "reads through AutoConfig, which states " +
+      std::to_string(h.n_head) + ", and writes a file that does not load");
 }
 
 [[nodiscard]] inline bool same_plan(const context_plan& a, const context_plan& b) {
@@ -620,12 +633,12 @@ inline void note_idle_options(config::evaluation& e, const config::json& options
     } catch (const size_error&) {
       continue;
     }
-    e.notes.push_back(option + " has no effect on this model's memory" +
-                      (s.devices == 0 && (option == "n_gpu_layers" || option == "tensor_split" ||
-                                          option == "main_gpu" || option == "split_mode" || option == "offload_kqv" ||
-                                          option == "device_memory")
-                           ? " without devices"
-                           : ""));
+    e.notes.push_back(
+        option + " has no effect on this model's memory" +
+        (s.devices == 0 && (option == "n_gpu_layers" || option == "tensor_split" || option == "main_gpu" ||
+                            option == "split_mode" || option == "offload_kqv" || option == "device_memory")
+             ? " without devices"
+             : ""));
   }
 }
 

@@ -17,7 +17,7 @@ namespace kvbudget::config {
 
 /// A config and what was published beside it.
 struct located_config {
-  document config;                         ///< a config.json, or the metadata of a GGUF file
+  document config;  ///< a config.json, or the metadata of a GGUF file
   std::optional<document> hf_quant_config;
   std::string revision;  ///< of a model from the cache
 };

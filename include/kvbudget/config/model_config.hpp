@@ -36,7 +36,7 @@ struct renamed_model_type {
   std::string_view model_type;
 };
 inline constexpr renamed_model_type renamed_model_types[] = {
-    {"kimi_k2", "deepseek_v3"},      {"code_llama", "llama"},         {"EvollaModel", "evolla"},
+    {"kimi_k2", "deepseek_v3"},          {"code_llama", "llama"},         {"EvollaModel", "evolla"},
     {"Glm4vMoe_text", "glm4v_moe_text"}, {"granitevision", "llava_next"}, {"lfm2-vl", "lfm2_vl"},
     {"nougat", "vision-encoder-decoder"}};
 
@@ -400,8 +400,7 @@ class model_config {
     switch (d.kind) {
       case families::default_kind::integer: return owned_.emplace_back(static_cast<std::uint64_t>(d.value));
       case families::default_kind::boolean: return owned_.emplace_back(d.value != 0);
-      case families::default_kind::json_text:
-        return owned_.emplace_back(json::parse(families::default_texts[d.value]));
+      case families::default_kind::json_text: return owned_.emplace_back(json::parse(families::default_texts[d.value]));
       case families::default_kind::null_value: break;
     }
     return owned_.emplace_back(nullptr);

@@ -16,13 +16,13 @@ namespace kvbudget::config {
 
 /// Devices are numbered replica by replica, within it stage by stage, within it rank by rank.
 struct placement {
-  std::uint64_t tensor_parallel = 1;           ///< ranks that divide the K/V heads of every layer
-  std::uint64_t pipeline_parallel = 1;         ///< stages that divide the layers
-  std::vector<std::uint64_t> stage_layers{};   ///< layers of each stage; empty: equal parts, or the engine's rule
-  std::uint64_t context_parallel = 1;          ///< ranks that divide the positions of every sequence
-  std::uint64_t data_parallel = 1;             ///< whole replicas, to which the sequences are dealt
-  bool attention_data_parallel = false;        ///< the tensor-parallel ranks keep whole heads, of their own sequences
-  std::uint64_t host_layers = 0;               ///< the first so many layers are on the host
+  std::uint64_t tensor_parallel = 1;          ///< ranks that divide the K/V heads of every layer
+  std::uint64_t pipeline_parallel = 1;        ///< stages that divide the layers
+  std::vector<std::uint64_t> stage_layers{};  ///< layers of each stage; empty: equal parts, or the engine's rule
+  std::uint64_t context_parallel = 1;         ///< ranks that divide the positions of every sequence
+  std::uint64_t data_parallel = 1;            ///< whole replicas, to which the sequences are dealt
+  bool attention_data_parallel = false;       ///< the tensor-parallel ranks keep whole heads, of their own sequences
+  std::uint64_t host_layers = 0;              ///< the first so many layers are on the host
 
   [[nodiscard]] bool divides() const {
     return tensor_parallel > 1 || pipeline_parallel > 1 || context_parallel > 1 || data_parallel > 1 || host_layers > 0;
@@ -46,7 +46,7 @@ struct stage_part {
 struct device_part {
   std::size_t device = 0;
   std::shared_ptr<const stage_part> layers;
-  std::uint64_t replica = 0;         ///< which share of the sequences
+  std::uint64_t replica = 0;  ///< which share of the sequences
   std::uint64_t replicas = 1;
   std::uint64_t context_rank = 0;
 

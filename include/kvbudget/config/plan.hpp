@@ -127,11 +127,11 @@ inline void fill_pool(config::evaluation& e, const config::workload& w) {
   all.sequences_add_up = false;
   if (all.own_capacity) {
     all.own_capacity->max_sequences = largest_that_fits([&](std::uint64_t n) {
-      for (std::size_t r = 0; r < room.size(); ++r) {
-        if (equal_part(n, room.size(), r) > room[r]) return false;
-      }
-      return true;
-    }).value;
+                                        for (std::size_t r = 0; r < room.size(); ++r) {
+                                          if (equal_part(n, room.size(), r) > room[r]) return false;
+                                        }
+                                        return true;
+                                      }).value;
   }
   all.replicas = replicas.size();
   all.notes.push_back("figures of the engine are those of the first of " + std::to_string(replicas.size()) +
@@ -495,8 +495,7 @@ inline void put_weights(const std::vector<bytes>& placed, plan_question& q) {
 }
 
 /// A model can be asked for more positions than it is made for.
-inline void note_length(const config::document& d, const std::optional<config::workload>& work,
-                        config::evaluation& e) {
+inline void note_length(const config::document& d, const std::optional<config::workload>& work, config::evaluation& e) {
   if (!work || !e.refusal.empty()) return;
   const std::optional<std::uint64_t> longest = longest_context(d);
   const std::uint64_t asked = config::detail::longest_of(*work);
@@ -511,9 +510,8 @@ inline void note_irrelevant(const plan_question& q, config::evaluation& e) {
   if (q.host && std::none_of(e.devices.begin(), e.devices.end(), on_host)) {
     e.notes.push_back("host-memory is irrelevant: no layer is on the host");
   }
-  if (!q.host && !q.devices.empty() && std::any_of(e.devices.begin(), e.devices.end(), [&](const auto& d) {
-        return on_host(d) && d.bytes > 0;
-      })) {
+  if (!q.host && !q.devices.empty() &&
+      std::any_of(e.devices.begin(), e.devices.end(), [&](const auto& d) { return on_host(d) && d.bytes > 0; })) {
     e.notes.push_back("what is on the host is compared with nothing: its memory was not given (host-memory)");
   }
   if (q.where.attention_data_parallel && q.where.tensor_parallel == 1) {

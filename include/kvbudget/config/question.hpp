@@ -26,35 +26,35 @@ struct neighbour {
 /// One of the cases of a capacity check.
 struct capacity_case {
   std::string name;
-  std::optional<config::workload> work;   ///< nothing: untested
-  std::vector<bytes> observed;            ///< of the cache, by device, in place of the computed figures
+  std::optional<config::workload> work;  ///< nothing: untested
+  std::vector<bytes> observed;           ///< of the cache, by device, in place of the computed figures
 };
 
 /// What is asked. Parts that are absent are not answered.
 struct plan_question {
-  std::string engine;                                    ///< empty: the bare tensors of the stored positions
-  config::json settings = config::json::object();        ///< the engine's own options
+  std::string engine;                              ///< empty: the bare tensors of the stored positions
+  config::json settings = config::json::object();  ///< the engine's own options
   config::cache_types types;
   std::optional<config::workload> work;
   config::placement where;
 
-  std::vector<device_budget> devices;                    ///< one for all, or one for each; without the neighbours
-  std::vector<bytes> weight_sizes;                       ///< one for all of the model, or one for each device, the host
-                                                         ///< last; in place of those of `devices`
-  std::optional<model_weights> files;                    ///< the same from files
-  std::vector<std::string> notes;                        ///< on what was given, for the report
-  std::vector<std::string> device_sources;               ///< where a known device's capacity comes from
-  std::string device_name;                               ///< of the known device, where all are of one kind
+  std::vector<device_budget> devices;       ///< one for all, or one for each; without the neighbours
+  std::vector<bytes> weight_sizes;          ///< one for all of the model, or one for each device, the host
+                                            ///< last; in place of those of `devices`
+  std::optional<model_weights> files;       ///< the same from files
+  std::vector<std::string> notes;           ///< on what was given, for the report
+  std::vector<std::string> device_sources;  ///< where a known device's capacity comes from
+  std::string device_name;                  ///< of the known device, where all are of one kind
   std::optional<device_budget> host;
   basis weights = basis::untested;
   basis overhead = basis::untested;
   std::vector<neighbour> neighbours;
-  std::vector<bytes> observed_cache;                     ///< by device, in place of the computed figures
+  std::vector<bytes> observed_cache;  ///< by device, in place of the computed figures
 
   std::vector<capacity_case> cases;
-  std::optional<std::uint64_t> shared_prefix;            ///< positions that all sequences have in common
-  std::optional<bytes> transfer_bandwidth;               ///< bytes a second between devices or to the host
-  std::optional<bytes> memory_bandwidth;                 ///< bytes a second of each device's memory
+  std::optional<std::uint64_t> shared_prefix;  ///< positions that all sequences have in common
+  std::optional<bytes> transfer_bandwidth;     ///< bytes a second between devices or to the host
+  std::optional<bytes> memory_bandwidth;       ///< bytes a second of each device's memory
 };
 
 /// What sequences with a common prefix take.
@@ -68,12 +68,12 @@ struct prefix_answer {
 
 /// What moves: a sequence to another place, and the cache through the processor at every step.
 struct movement_answer {
-  std::uint64_t sequence_bytes = 0;                    ///< of one sequence at its full length
+  std::uint64_t sequence_bytes = 0;  ///< of one sequence at its full length
   std::optional<double> transfer_seconds;
   /// Weights and stored positions at the full length; of routed experts those that one token needs, so at least this.
   std::optional<std::uint64_t> read_bytes_per_step;
-  std::optional<double> max_tokens_per_second;         ///< of all sequences together, if nothing but memory binds
-  std::uint64_t token_computations = 0;                ///< of one sequence, prefill once and decode per token
+  std::optional<double> max_tokens_per_second;  ///< of all sequences together, if nothing but memory binds
+  std::uint64_t token_computations = 0;         ///< of one sequence, prefill once and decode per token
   std::uint64_t token_computations_without_cache = 0;
 };
 
@@ -90,8 +90,8 @@ struct case_answer {
 struct plan_report {
   config::evaluation answer;
   std::optional<model_weights> files;  ///< of the weights, without the tensors
-  std::string source;    ///< the file as the user named it
-  std::string revision;  ///< of a model from the local cache, if known
+  std::string source;                  ///< the file as the user named it
+  std::string revision;                ///< of a model from the local cache, if known
   std::optional<config::workload> work;
   std::optional<config::capacity> budget;
   basis weights = basis::untested;
@@ -112,8 +112,8 @@ struct plan_report {
   return config::held_in_pool(r.answer, *r.work).value();
 }
 
-/// Whether it fits. Nothing where no device was asked about, and where the weights were not given: the cache alone fits,
-/// and whether the rest does is untested.
+/// Whether it fits. Nothing where no device was asked about, and where the weights were not given: the cache alone
+/// fits, and whether the rest does is untested.
 [[nodiscard]] inline std::optional<bool> fits(const plan_report& r) {
   if (!r.budget) return std::nullopt;
   if (r.budget->fits && r.weights == basis::untested && !r.budget->devices.empty()) return std::nullopt;

@@ -26,7 +26,7 @@ struct settings {
   bool cache_built_by_generate = false;
   bool created_by_generate = false;
   std::optional<std::uint64_t> images_per_sequence;
-  config::placement where;         ///< stages of a device_map: whole layers on each device
+  config::placement where;  ///< stages of a device_map: whole layers on each device
   std::vector<std::string> notes;
 };
 
@@ -88,12 +88,15 @@ struct option_owner {
   cache_kind cache;
   const char* name;
 };
-inline constexpr option_owner option_owners[] = {
-    {"max_cache_len", cache_kind::static_, "static"},      {"cross_max_cache_len", cache_kind::static_, "static"},
-    {"backend", cache_kind::quantized, "quantized"},       {"nbits", cache_kind::quantized, "quantized"},
-    {"q_group_size", cache_kind::quantized, "quantized"},  {"residual_length", cache_kind::quantized, "quantized"},
-    {"axis_key", cache_kind::quantized, "quantized"},      {"axis_value", cache_kind::quantized, "quantized"},
-    {"use_mems", cache_kind::mems, "mems"}};
+inline constexpr option_owner option_owners[] = {{"max_cache_len", cache_kind::static_, "static"},
+                                                 {"cross_max_cache_len", cache_kind::static_, "static"},
+                                                 {"backend", cache_kind::quantized, "quantized"},
+                                                 {"nbits", cache_kind::quantized, "quantized"},
+                                                 {"q_group_size", cache_kind::quantized, "quantized"},
+                                                 {"residual_length", cache_kind::quantized, "quantized"},
+                                                 {"axis_key", cache_kind::quantized, "quantized"},
+                                                 {"axis_value", cache_kind::quantized, "quantized"},
+                                                 {"use_mems", cache_kind::mems, "mems"}};
 
 /// A note for every option that this kind of cache does not look at.
 inline void note_idle_options(const config::settings_reader& in, settings& s) {
@@ -109,11 +112,31 @@ inline void note_idle_options(const config::settings_reader& in, settings& s) {
 
 /// Throws usage_error for unknown options and values.
 [[nodiscard]] inline settings read_settings(const config::json& options) {
-  const config::settings_reader in(
-      options, {"version", "cache", "dtype", "batch", "seq_len", "decode_steps", "max_cache_len", "encoder_seq_len",
-                "cross_max_cache_len", "backend", "nbits", "q_group_size", "residual_length", "axis_key", "axis_value",
-                "use_mems", "part", "cache_built_by", "images_per_sequence", "tiles_per_image", "image_size",
-                "created_by", "output_field", "pipeline_stages", "stage_layers"});
+  const config::settings_reader in(options, {"version",
+                                             "cache",
+                                             "dtype",
+                                             "batch",
+                                             "seq_len",
+                                             "decode_steps",
+                                             "max_cache_len",
+                                             "encoder_seq_len",
+                                             "cross_max_cache_len",
+                                             "backend",
+                                             "nbits",
+                                             "q_group_size",
+                                             "residual_length",
+                                             "axis_key",
+                                             "axis_value",
+                                             "use_mems",
+                                             "part",
+                                             "cache_built_by",
+                                             "images_per_sequence",
+                                             "tiles_per_image",
+                                             "image_size",
+                                             "created_by",
+                                             "output_field",
+                                             "pipeline_stages",
+                                             "stage_layers"});
   settings s;
   if (const auto version = in.string("version")) {
     s.version = config::engine_version::parse(*version);
@@ -223,8 +246,7 @@ inline void add_empty_cross_layers(config::evaluation& e) {
 template <class Body>
 auto with_policy(const settings& s, const Body& body) {
   switch (s.cache) {
-    case cache_kind::static_:
-      return body(static_cache{tokens(s.max_cache_len), tokens(s.cross_max_cache_len)});
+    case cache_kind::static_: return body(static_cache{tokens(s.max_cache_len), tokens(s.cross_max_cache_len)});
     case cache_kind::quantized: return body(s.quantization);
     case cache_kind::dynamic:
     case cache_kind::mems: break;

@@ -236,7 +236,7 @@ inline json figures_json(const cache_plan& p, const version& v) {
   json f = json::object();
   const bool stages = p.stages.size() > 1;
   const bool refused = p.reason != refusal::none;
-  const auto per_stage = [&](std::uint64_t stage_plan::* member) {
+  const auto per_stage = [&](std::uint64_t stage_plan::*member) {
     if (!stages) return json(p.stages[0].*member);
     json list = json::array();
     for (const stage_plan& s : p.stages) list.push_back(s.*member);
@@ -358,8 +358,8 @@ inline std::vector<std::string> explain(const problem& q, const cache_plan& p) {
   for (const group_family& family : p.groups.families) {
     const kv_cache_spec& spec = p.groups.specs[p.groups.members[family.first_member].spec].spec;
     const std::string groups = std::to_string(family.count) + (family.count == 1 ? " group" : " groups") + " of " +
-                               kind_name(spec) + ", blocks of " + std::to_string(spec.block_size) + " tokens: " +
-                               std::to_string(blocks_per_request(p.groups, family, p.limits).value()) +
+                               kind_name(spec) + ", blocks of " + std::to_string(spec.block_size) +
+                               " tokens: " + std::to_string(blocks_per_request(p.groups, family, p.limits).value()) +
                                " blocks each for one request of max_model_len";
     if (spec.is_sliding()) {
       say(groups + " (a window of " + std::to_string(spec.sliding_window) + " keeps " +
@@ -636,8 +636,8 @@ inline void add_silent_options(config::evaluation& e, const config::document& co
     const std::uint64_t size = (checked_count(unit) * blocks).value();
     e.total_bytes = (checked_count(e.total_bytes) + checked_count(size) * tp).value();
     for (std::uint32_t rank = 0; rank < tp; ++rank) {
-      e.pools.push_back(config::pool_bytes{sized ? "kv_cache_blocks" : "blocks_of_requests", stage * tp + rank, unit,
-                                           blocks, size});
+      e.pools.push_back(
+          config::pool_bytes{sized ? "kv_cache_blocks" : "blocks_of_requests", stage * tp + rank, unit, blocks, size});
       e.devices.push_back(config::device_cache{std::to_string(stage * tp + rank), size, size, {}});
     }
   }
@@ -649,9 +649,9 @@ inline void add_silent_options(config::evaluation& e, const config::document& co
   };
   if (sized && p.blocks_per_request > 0) {
     const std::uint64_t usable = p.num_blocks - 1;  // all but the null block
-    e.own_capacity =
-        config::pool_capacity{(unit * usable).value(), p.max_model_len, largest_max_model_len(q.model.view(), q.settings.view()),
-                              usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
+    e.own_capacity = config::pool_capacity{(unit * usable).value(), p.max_model_len,
+                                           largest_max_model_len(q.model.view(), q.settings.view()),
+                                           usable / p.blocks_per_request, e.figures.value("tokens", std::uint64_t{0})};
     e.sequences_add_up = true;
     e.common_bytes = [p, unit](const config::workload& w, std::uint64_t prefix) {
       return unit * common_blocks(p, request{w.prompt, w.generated}, prefix);

@@ -38,7 +38,8 @@ namespace detail {
 }
 }  // namespace detail
 
-[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const full_attention&, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const full_attention&,
+                                                const request& r) noexcept {
   return r.length();
 }
 [[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const mla_attention&, const request& r) noexcept {
@@ -47,7 +48,8 @@ namespace detail {
 [[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const index_keys&, const request& r) noexcept {
   return r.length();
 }
-[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const cross_attention& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const cross_attention& l,
+                                                const request& r) noexcept {
   return l.window.count() == 0 ? checked_count(r.encoder.count()) : detail::kept_of_window(r.encoder.count(), l.window);
 }
 [[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const sliding_window_attention& l,
@@ -71,7 +73,8 @@ namespace detail {
 }
 
 /// `mems` of XLNet: slices of what the last forward pass returned.
-[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const segment_memory& l, const request& r) noexcept {
+[[nodiscard]] constexpr checked_count positions(const dynamic_cache&, const segment_memory& l,
+                                                const request& r) noexcept {
   return smaller(r.length(), l.length.count());
 }
 [[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const segment_memory&,
@@ -80,9 +83,9 @@ namespace detail {
 }
 
 template <class Layer>
-  requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> ||
-           std::same_as<Layer, index_keys>)
-[[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const Layer& l, const request& r) noexcept {
+requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys>)
+    [[nodiscard]] constexpr checked_count
+    positions(const dynamic_cache_storage&, const Layer& l, const request& r) noexcept {
   return positions(dynamic_cache{}, l, r);
 }
 [[nodiscard]] constexpr checked_count positions(const dynamic_cache_storage&, const sliding_window_attention& l,
@@ -104,9 +107,8 @@ template <class Layer>
 
 /// A layer that keeps every position has no place for one more than was reserved (StaticLayer.update).
 template <class Layer>
-  requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> ||
-           std::same_as<Layer, index_keys>)
-[[nodiscard]] constexpr checked_count positions(const static_cache& c, const Layer&, const request& r) noexcept {
+requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention> || std::same_as<Layer, index_keys>)
+    [[nodiscard]] constexpr checked_count positions(const static_cache& c, const Layer&, const request& r) noexcept {
   if (!r.length().fits(c.max_cache_len.count())) return checked_count::failed(failure::exceeds_reservation);
   return c.max_cache_len.count();
 }
@@ -136,8 +138,8 @@ namespace detail {
 
 [[nodiscard]] constexpr footprint allocated(const dynamic_cache&, const reference_window_attention& l,
                                             const uniform_batch& b) noexcept {
-  return detail::reference_window(l, b.each.prompt.count(),
-                                  detail::kept_of_window(b.each.generated.count(), l.window), b.sequences);
+  return detail::reference_window(l, b.each.prompt.count(), detail::kept_of_window(b.each.generated.count(), l.window),
+                                  b.sequences);
 }
 [[nodiscard]] constexpr footprint allocated(const dynamic_cache_storage&, const reference_window_attention& l,
                                             const uniform_batch& b) noexcept {
@@ -151,7 +153,8 @@ namespace detail {
                                   window, b.sequences);
 }
 
-// ---- Compressed keys (DeepseekV4HCACache, DeepseekV4CSACache; there is no static form) -------------------------------
+// ---- Compressed keys (DeepseekV4HCACache, DeepseekV4CSACache; there is no static form)
+// -------------------------------
 
 [[nodiscard]] constexpr footprint allocated(const dynamic_cache&, const compressed_keys& l,
                                             const uniform_batch& b) noexcept {
@@ -161,12 +164,13 @@ namespace detail {
 /// waited before and the new position after a decode step.
 [[nodiscard]] constexpr footprint allocated(const dynamic_cache_storage&, const compressed_keys& l,
                                             const uniform_batch& b) noexcept {
-  const checked_count waiting = b.each.generated.count() == 0 ? checked_count(b.each.prompt.count())
-                                                               : (b.each.length() - 1U) % l.rate + 1U;
+  const checked_count waiting =
+      b.each.generated.count() == 0 ? checked_count(b.each.prompt.count()) : (b.each.length() - 1U) % l.rate + 1U;
   return kvbudget::detail::compressed(l, b.each.length(), waiting) * b.sequences;
 }
 
-// ---- QuantizedCache --------------------------------------------------------------------------------------------------
+// ---- QuantizedCache
+// --------------------------------------------------------------------------------------------------
 
 /// Who quantizes (QuantoQuantizedLayer, HQQQuantizedLayer, Fp8QuantizedLayer).
 enum class quantization_backend : std::uint8_t { quanto, hqq, fp8 };
@@ -220,7 +224,7 @@ struct quantized_split {
   const checked_count rows = group_is_column ? checked_count(c.q_group_size) : groups;
   const checked_count columns = group_is_column ? groups : checked_count(c.q_group_size);
   const std::uint32_t together = 8U / c.nbits;
-  if (quanto) return div_ceil(rows, together) * columns + scales;  // packed.py, pack_weights
+  if (quanto) return div_ceil(rows, together) * columns + scales;                 // packed.py, pack_weights
   const checked_count packed = c.nbits == 3 ? div_ceil(rows, 10U) * columns * 4U  // ten 3-bit numbers in an int32
                                             : rows / together * columns;
   return packed + scales;
@@ -254,8 +258,9 @@ struct quantized_split {
 
 /// The residual empties; it was fullest just before.
 template <class Layer, class At>
-  requires(std::same_as<Layer, full_attention> || std::same_as<Layer, mla_attention>)
-constexpr void peaks(const quantized_cache& c, const Layer&, const request& r, const At& at) {
+requires(std::same_as<Layer, full_attention> ||
+         std::same_as<Layer, mla_attention>) constexpr void peaks(const quantized_cache& c, const Layer&,
+                                                                  const request& r, const At& at) {
   const std::uint64_t flush = c.residual_length;
   const std::uint64_t generated = r.generated.count();
   if (c.backend == quantization_backend::fp8 || flush <= 1 || generated < flush) return;
@@ -269,9 +274,9 @@ constexpr void peaks(const dynamic_cache&, const compressed_keys& l, const reque
 
 /// A prompt longer than the window is let go with the first step.
 template <class Layer, class At>
-  requires(std::same_as<Layer, sliding_window_attention> || std::same_as<Layer, chunked_local_attention> ||
-           std::same_as<Layer, ring_buffer_attention>)
-constexpr void peaks(const dynamic_cache_storage&, const Layer&, const request& r, const At& at) {
+requires(std::same_as<Layer, sliding_window_attention> || std::same_as<Layer, chunked_local_attention> ||
+         std::same_as<Layer, ring_buffer_attention>) constexpr void peaks(const dynamic_cache_storage&, const Layer&,
+                                                                          const request& r, const At& at) {
   if (r.generated.count() != 0) at(request(r.prompt, tokens(), r.encoder));
 }
 template <class At>
@@ -285,9 +290,10 @@ constexpr void peaks(const dynamic_cache_storage&, const compressed_keys& l, con
 /// The cache classes above.
 template <class Policy>
 concept cache_class = std::same_as<Policy, dynamic_cache> || std::same_as<Policy, dynamic_cache_storage> ||
-                      std::same_as<Policy, static_cache> || std::same_as<Policy, quantized_cache>;
+    std::same_as<Policy, static_cache> || std::same_as<Policy, quantized_cache>;
 
-// ---- Offloading ------------------------------------------------------------------------------------------------------
+// ---- Offloading
+// ------------------------------------------------------------------------------------------------------
 
 /// Offloaded caches hold the same tensors; all layers live on the host, and the device holds the one at work and the
 /// one that is fetched ahead (Cache(offloading=True): prefetch of layer i + 1 while layer i runs).
@@ -316,7 +322,7 @@ namespace kvbudget {
 
 /// A batch is one tensor in every cache class of transformers.
 template <class Policy>
-  requires transformers::cache_class<Policy>
+requires transformers::cache_class<Policy>
 inline constexpr bool pads_to_longest<Policy> = true;
 
 }  // namespace kvbudget

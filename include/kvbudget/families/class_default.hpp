@@ -9,10 +9,10 @@ namespace kvbudget::families {
 
 /// How `class_default::value` is to be read.
 enum class default_kind : std::uint8_t {
-  integer,    ///< the value itself
-  boolean,    ///< 0 or 1
-  null_value, ///< an explicit null that overrides a default of the text class
-  json_text   ///< an index into `default_texts`: a JSON text (a list, a fraction, a word)
+  integer,     ///< the value itself
+  boolean,     ///< 0 or 1
+  null_value,  ///< an explicit null that overrides a default of the text class
+  json_text    ///< an index into `default_texts`: a JSON text (a list, a fraction, a word)
 };
 
 /// One raw class default: the value of field `field_names[field]` before any post-processing of the class.
@@ -58,19 +58,21 @@ struct model_type_row {
   std::uint8_t defaults_size;
   std::uint16_t aliases_begin;
   std::uint8_t aliases_size;
-  const char* text_field;          ///< key of the language model's sub-config ("text_config"; nested keys joined by '/'), or nullptr: the config itself
-  const char* text_model_type;     ///< model type of that sub-config where it does not say its own, or nullptr
-  std::uint16_t text_defaults_begin; ///< defaults of the composite that differ from the text class: they hold when the sub-config is missing
+  const char* text_field;  ///< key of the language model's sub-config ("text_config"; nested keys joined by '/'), or
+                           ///< nullptr: the config itself
+  const char* text_model_type;        ///< model type of that sub-config where it does not say its own, or nullptr
+  std::uint16_t text_defaults_begin;  ///< defaults of the composite that differ from the text class: they hold when the
+                                      ///< sub-config is missing
   std::uint8_t text_defaults_size;
-  bool merges_text_defaults;       ///< those defaults also fill a sub-config that is present but partial
-  bool fixed_text_class;           ///< the sub-config is of `text_model_type`, whatever type it says
-  const char* other_text_field;    ///< another key that takes the place of `text_field`, or nullptr
-  bool root_is_text;               ///< without a sub-config, every field of the root goes to the language model
-  std::uint16_t fields_begin;      ///< into `class_fields`
+  bool merges_text_defaults;     ///< those defaults also fill a sub-config that is present but partial
+  bool fixed_text_class;         ///< the sub-config is of `text_model_type`, whatever type it says
+  const char* other_text_field;  ///< another key that takes the place of `text_field`, or nullptr
+  bool root_is_text;             ///< without a sub-config, every field of the root goes to the language model
+  std::uint16_t fields_begin;    ///< into `class_fields`
   std::uint8_t fields_size;
-  bool layers_may_differ;          ///< its model asks `per_layer_config` for the fields of each layer
-  bool caches_as_decoder;          ///< its bare model keeps a cache only where `is_decoder` is set
-  bool heads_divide;               ///< hidden_size has to be a multiple of the heads; where not, head_dim is rounded down
+  bool layers_may_differ;  ///< its model asks `per_layer_config` for the fields of each layer
+  bool caches_as_decoder;  ///< its bare model keeps a cache only where `is_decoder` is set
+  bool heads_divide;       ///< hidden_size has to be a multiple of the heads; where not, head_dim is rounded down
 };
 
 }  // namespace kvbudget::families

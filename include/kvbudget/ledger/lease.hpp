@@ -140,10 +140,8 @@ class basic_lease {
       units_type need, more{}, less{};
       for (std::size_t p = 0; p < Ledger::pools; ++p) {
         need[p] = ledger_->rules_[p].held(n, longest, shared());
-        if (need[p] > held_[p])
-          more[p] = need[p] - held_[p];
-        else
-          less[p] = held_[p] - need[p];
+        if (need[p] > held_[p]) more[p] = need[p] - held_[p];
+        else less[p] = held_[p] - need[p];
       }
       if (!ledger_->take(here, more, units_type{})) {
         here.add(here.at->stalled, 1);

@@ -20,9 +20,9 @@ enum class rejection : std::uint8_t {
   released       ///< a lease or prefix that was given back or moved from is of no use
 };
 inline constexpr std::size_t rejections = 9;
-inline constexpr const char* rejection_names[rejections] = {"none",         "no_room",      "never_fits", "others_wait",
-                                                            "beyond_limit", "wrong_length", "deadline",   "cancelled",
-                                                            "released"};
+inline constexpr const char* rejection_names[rejections] = {"none",        "no_room",      "never_fits",
+                                                            "others_wait", "beyond_limit", "wrong_length",
+                                                            "deadline",    "cancelled",    "released"};
 
 [[nodiscard]] constexpr short_text text_of(const rejection& why) noexcept {
   return rejection_names[static_cast<std::size_t>(why)];

@@ -53,12 +53,9 @@ class wait_queue {
     waiting_.fetch_add(1);
     rejection result = rejection::none;
     for (bool late = false;;) {
-      if (ended_by != nullptr && ended_by->requested())
-        result = rejection::cancelled;
-      else if (first_ == &me && attempt())
-        result = rejection::none;
-      else if (late)
-        result = rejection::deadline;
+      if (ended_by != nullptr && ended_by->requested()) result = rejection::cancelled;
+      else if (first_ == &me && attempt()) result = rejection::none;
+      else if (late) result = rejection::deadline;
       else {
         late = me.changed.wait_until(lock, deadline) == std::cv_status::timeout;
         continue;

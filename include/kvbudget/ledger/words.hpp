@@ -70,10 +70,8 @@ struct place {
 
   [[gnu::always_inline]] void add(typename shard<Pools, Threading>::counter& counter,
                                   std::uint64_t difference) const noexcept {
-    if (own)
-      counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
-    else
-      counter.fetch_add(difference, std::memory_order_relaxed);
+    if (own) counter.store(counter.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
+    else counter.fetch_add(difference, std::memory_order_relaxed);
   }
 };
 
@@ -204,8 +202,7 @@ class unit_words {
       if (!pool.free.compare_exchange_weak(free, free - n)) continue;
       const std::uint64_t taken = pool.capacity - (free - n);
       std::uint64_t most = pool.high_water.load(std::memory_order_relaxed);
-      while (taken > most && !pool.high_water.compare_exchange_weak(most, taken, std::memory_order_relaxed)) {
-      }
+      while (taken > most && !pool.high_water.compare_exchange_weak(most, taken, std::memory_order_relaxed)) {}
       return true;
     }
     return false;

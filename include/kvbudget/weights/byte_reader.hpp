@@ -27,7 +27,7 @@ class byte_reader {
   [[nodiscard]] const std::string& file() const noexcept { return file_; }
 
   template <class T>
-    requires std::is_unsigned_v<T>
+  requires std::is_unsigned_v<T>
   [[nodiscard]] T number(std::string_view what) {
     unsigned char raw[sizeof(T)];
     require(sizeof(T), what);

@@ -37,7 +37,7 @@ namespace detail {
 inline constexpr std::uint64_t max_gguf_header = std::uint64_t{1} << 28U;  // published ones have some 10 MB
 inline constexpr std::uint64_t max_gguf_name = 65'535;
 inline constexpr std::uint64_t max_kept_string = 4'096;
-inline constexpr std::uint64_t max_kept_list = 1'024;  // llama.cpp knows at most 512 layers
+inline constexpr std::uint64_t max_kept_list = 1'024;     // llama.cpp knows at most 512 layers
 inline constexpr std::uint64_t max_kept_values = 65'536;  // of keys that nobody reads; published files have some 100
 inline constexpr std::uint64_t max_ggml_name = 63;        // GGML_MAX_NAME with its end
 inline constexpr std::uint32_t gguf_u32 = 4;
@@ -51,9 +51,9 @@ struct gguf_value_type {
   std::string_view name;
   std::uint32_t bytes;  ///< of one value; 0: its length stands before it
 };
-inline constexpr gguf_value_type gguf_value_types[] = {{"u8", 1},  {"i8", 1},   {"u16", 2}, {"i16", 2}, {"u32", 4},
-                                                       {"i32", 4}, {"f32", 4},  {"bool", 1}, {"str", 0}, {"arr", 0},
-                                                       {"u64", 8}, {"i64", 8},  {"f64", 8}};
+inline constexpr gguf_value_type gguf_value_types[] = {{"u8", 1},  {"i8", 1},  {"u16", 2},  {"i16", 2}, {"u32", 4},
+                                                       {"i32", 4}, {"f32", 4}, {"bool", 1}, {"str", 0}, {"arr", 0},
+                                                       {"u64", 8}, {"i64", 8}, {"f64", 8}};
 
 class gguf_parser {
  public:
@@ -70,7 +70,7 @@ class gguf_parser {
     if (header_.version != 2 && header_.version != 3) {
       in_.fail(4, std::to_string(header_.version), "a version of GGUF that llama.cpp does not read", "2 or 3");
     }
-    const std::uint64_t tensors = count("the number of tensors", 24);    // name, dimensions, type, offset
+    const std::uint64_t tensors = count("the number of tensors", 24);      // name, dimensions, type, offset
     const std::uint64_t pairs = count("the number of metadata keys", 13);  // key of at least one byte, type, value
     for (std::uint64_t i = 0; i < pairs; ++i) read_pair();
     if (const auto twice = names_.repeated()) {
@@ -157,8 +157,8 @@ class gguf_parser {
   /// The type of a list's entries, where the JSON value does not show one that llama.cpp takes.
   void note_list_type(const std::string& key, const config::json& value) {
     const std::string_view entry = gguf_value_types[list_type_].name;
-    const bool plain = list_type_ == gguf_u32 || list_type_ == gguf_i32 || list_type_ == gguf_f32 ||
-                       list_type_ == gguf_bool;
+    const bool plain =
+        list_type_ == gguf_u32 || list_type_ == gguf_i32 || list_type_ == gguf_f32 || list_type_ == gguf_bool;
     if (!plain || !value.is_array()) header_.value_types[key] = "[" + std::string(entry) + "]";
   }
 
@@ -284,15 +284,14 @@ class gguf_parser {
 /// The header of one file; `file` names it in errors. Tensor data need not be there: the caller compares data_end.
 /// Throws config_error: truncated, another version or byte order, a count, a string or a list longer than the file, a
 /// list of lists, a repeated key or tensor, a tensor's name of 64 bytes or more, an unknown type, a row of no whole
-/// blocks, an offset that is not where llama.cpp wants it (each tensor directly after the one before, aligned), a header
-/// of more than 256 MiB.
+/// blocks, an offset that is not where llama.cpp wants it (each tensor directly after the one before, aligned), a
+/// header of more than 256 MiB.
 [[nodiscard]] inline gguf_header read_gguf_header(std::istream& stream, std::uint64_t size, const std::string& file) {
   return detail::gguf_parser(stream, size, file).read();
 }
 [[nodiscard]] inline gguf_header read_gguf_header(const std::string& path) {
-  return detail::with_file(path, [&](std::istream& stream, std::uint64_t size) {
-    return read_gguf_header(stream, size, path);
-  });
+  return detail::with_file(
+      path, [&](std::istream& stream, std::uint64_t size) { return read_gguf_header(stream, size, path); });
 }
 
 /// The files of a split model, from the header of any part: PREFIX-00001-of-00003.gguf …. One file when it is not

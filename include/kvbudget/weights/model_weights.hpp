@@ -39,8 +39,8 @@ struct weight_tensor {
 
 /// All tensors of a model. Bytes are those of the tensors' data: no headers, no padding.
 struct model_weights {
-  std::vector<std::string> files;     ///< that were read, in order
-  std::vector<weight_tensor> tensors; ///< by file, then by place in it
+  std::vector<std::string> files;      ///< that were read, in order
+  std::vector<weight_tensor> tensors;  ///< by file, then by place in it
   std::uint64_t total_bytes = 0;
   /// Elements as stored: fewer than the model's parameters where several are packed in one (GPTQ, AWQ, MXFP4 as U8).
   std::uint64_t parameters = 0;
@@ -161,8 +161,9 @@ class weights_builder {
     const std::size_t index = result_.files.size();
     result_.files.push_back(std::move(file));
     if (result_.tensors.empty()) result_.tensors.swap(tensors);
-    else result_.tensors.insert(result_.tensors.end(), std::make_move_iterator(tensors.begin()),
-                                std::make_move_iterator(tensors.end()));
+    else
+      result_.tensors.insert(result_.tensors.end(), std::make_move_iterator(tensors.begin()),
+                             std::make_move_iterator(tensors.end()));
     for (std::size_t i = by_name_.size(); i < result_.tensors.size(); ++i) {
       weight_tensor& t = result_.tensors[i];
       by_name_.push_back(i);
@@ -182,9 +183,8 @@ class weights_builder {
   /// The file of a tensor; nullptr when no file has it. Throws as finish().
   [[nodiscard]] const std::string* find(std::string_view name) {
     sort();
-    const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), name, [this](std::size_t i, std::string_view n) {
-      return result_.tensors[i].name < n;
-    });
+    const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                     [this](std::size_t i, std::string_view n) { return result_.tensors[i].name < n; });
     if (at == by_name_.end() || result_.tensors[*at].name != name) return nullptr;
     return &result_.files[result_.tensors[*at].file];
   }

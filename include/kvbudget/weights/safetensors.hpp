@@ -110,9 +110,9 @@ class safetensors_header : public nlohmann::json_sax<config::json> {
       covered = end;
     }
     if (covered != data_size_) {
-      throw config_error({file_, "byte " + std::to_string(data_begin + covered),
-                          std::to_string(data_size_ - covered) + " bytes"},
-                         "belong to no tensor", "tensors that cover the file to its end");
+      throw config_error(
+          {file_, "byte " + std::to_string(data_begin + covered), std::to_string(data_size_ - covered) + " bytes"},
+          "belong to no tensor", "tensors that cover the file to its end");
     }
     for (std::size_t i = 0; i < order.size(); ++i) {  // into this order in place, one cycle after another
       if (order[i] == i) continue;
@@ -271,9 +271,7 @@ class safetensors_header : public nlohmann::json_sax<config::json> {
     elements_ *= n;
     return true;
   }
-  [[nodiscard]] std::string shown_shape() const {
-    return config::detail::shown(config::json(tensor_.shape));
-  }
+  [[nodiscard]] std::string shown_shape() const { return config::detail::shown(config::json(tensor_.shape)); }
   [[noreturn]] void fail_offsets(const char* problem, std::string expected) const {
     std::string shown = "an array of " + std::to_string(number_of_offsets_) + " entries";
     if (number_of_offsets_ == 2) shown = "[" + std::to_string(offsets_[0]) + "," + std::to_string(offsets_[1]) + "]";
@@ -314,7 +312,7 @@ class safetensors_header : public nlohmann::json_sax<config::json> {
   std::vector<std::size_t> marks_;     ///< where the keys of each open object begin
   std::size_t lists_ = 0;              ///< open arrays
   std::string problem_;
-  std::string name_;                   ///< of the tensor
+  std::string name_;  ///< of the tensor
   member member_ = member::other;
   bool in_tensor_ = false;
   weight_tensor tensor_;

@@ -65,7 +65,8 @@ class conversion {
       if (!m_.head_count_kv.given() || !m_.key_length) c_.fail_missing("num_attention_heads", "a whole number");
       m_.head_count = m_.head_count_kv;
     } else if (m_.head_count[0] == 0) {
-      if (const auto heads = c_.field({"num_attention_heads", "n_head", "n_heads"})) heads->fail("out of range", "at least 1");
+      if (const auto heads = c_.field({"num_attention_heads", "n_head", "n_heads"}))
+        heads->fail("out of range", "at least 1");
     }
     if (m_.key_length || m_.embedding_length != 0) return;
     if (const auto width = c_.field({"hidden_size", "n_embd", "dim"})) width->fail("out of range", "at least 1");
@@ -93,7 +94,8 @@ class conversion {
 
   void base() {
     m_.context_length = c_.count({"max_position_embeddings", "n_ctx", "n_positions", "max_length",
-                                  "max_sequence_length", "model_max_length"}).value_or(0);
+                                  "max_sequence_length", "model_max_length"})
+                            .value_or(0);
     m_.embedding_length = c_.count({"hidden_size", "n_embd", "dim"}).value_or(0);
     if (const auto n = c_.count({"num_attention_heads", "n_head", "n_heads"})) m_.head_count = *n;
     if (const auto n = c_.count({"num_key_value_heads", "n_kv_heads"})) m_.head_count_kv = *n;
@@ -349,7 +351,8 @@ class conversion {
     if (!pattern) c_.fail_missing("hybrid_override_pattern", "a pattern of layer kinds");
     per_layer attention = per_layer::empty_list();
     per_layer ffn = per_layer::empty_list();
-    const std::uint32_t width = moe ? c_.need({"moe_intermediate_size"}) : c_.need({"intermediate_size", "n_inner", "hidden_dim"});
+    const std::uint32_t width =
+        moe ? c_.need({"moe_intermediate_size"}) : c_.need({"intermediate_size", "n_inner", "hidden_dim"});
     if (pattern->value().is_string()) {
       const auto letters = pattern->value().get<std::string>();
       if (letters.size() != m_.block_count) pattern->fail("wrong length", "one letter per layer");
@@ -383,7 +386,9 @@ class conversion {
     if (!head) c_.fail_missing("head_dim", "a head size");
     head_size(head);
   }
-  [[nodiscard]] std::uint32_t mamba_model_width() const { return c_.need({"mamba_head_dim", "hidden_size", "d_model"}); }
+  [[nodiscard]] std::uint32_t mamba_model_width() const {
+    return c_.need({"mamba_head_dim", "hidden_size", "d_model"});
+  }
 
   void kimi() {
     base();
@@ -553,8 +558,8 @@ class conversion {
   void bert() {
     base();
     m_.causal = false;
-    const bool offset = row_.hf_architecture.find("obert") != std::string_view::npos &&
-                        row_.hf_architecture != "ModernBertModel";
+    const bool offset =
+        row_.hf_architecture.find("obert") != std::string_view::npos && row_.hf_architecture != "ModernBertModel";
     if (row_.hf_architecture.substr(0, 7) == "Roberta" || (offset && row_.hf_architecture.substr(0, 3) == "XLM")) {
       const auto pad = c_.count({"pad_token_id"});
       if (pad && m_.context_length > *pad) m_.context_length -= *pad + 1;

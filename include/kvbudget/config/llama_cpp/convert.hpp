@@ -11,14 +11,30 @@ inline void conversion::write() {
   using r = rules;
   switch (row_.how) {
     case r::base: base(); break;
-    case r::no_memory: base(); m_.causal = false; break;
+    case r::no_memory:
+      base();
+      m_.causal = false;
+      break;
     case r::bert: bert(); break;
-    case r::afmoe: base(); sliding_window(c_.count({"sliding_window"})); break;
+    case r::afmoe:
+      base();
+      sliding_window(c_.count({"sliding_window"}));
+      break;
     case r::cohere2:
-    case r::gpt_oss: base(); sliding_window(c_.need({"sliding_window"})); break;
-    case r::sliding_types: base(); sliding_window(c_.need({"sliding_window"})); sliding_types(0); break;
+    case r::gpt_oss:
+      base();
+      sliding_window(c_.need({"sliding_window"}));
+      break;
+    case r::sliding_types:
+      base();
+      sliding_window(c_.need({"sliding_window"}));
+      sliding_types(0);
+      break;
     case r::bailing2:
-    case r::glm_moe: add_nextn(); base(); break;
+    case r::glm_moe:
+      add_nextn();
+      base();
+      break;
     case r::bailing3: bailing3(); break;
     case r::bloom:
       m_.embedding_length = c_.count({"n_embed"}).value_or(c_.count_or("hidden_size", 0));  // as BloomConfig takes them
@@ -38,8 +54,16 @@ inline void conversion::write() {
       m_.head_count = c_.need({"n_head"});
       m_.head_count_kv = c_.need({"num_query_groups"});
       break;
-    case r::cohere: base(); m_.context_length = c_.need({"model_max_length", "max_position_embeddings"}); break;
-    case r::cohere2moe: add_nextn(); base(); sliding_window(c_.need({"sliding_window"})); sliding_types(0); break;
+    case r::cohere:
+      base();
+      m_.context_length = c_.need({"model_max_length", "max_position_embeddings"});
+      break;
+    case r::cohere2moe:
+      add_nextn();
+      base();
+      sliding_window(c_.need({"sliding_window"}));
+      sliding_types(0);
+      break;
     case r::dbrx: {
       m_.context_length = c_.count_or("max_seq_len", 2048);  // the default of DbrxConfig
       m_.embedding_length = c_.need({"d_model"});
@@ -50,8 +74,15 @@ inline void conversion::write() {
     }
     case r::deci: deci(); break;
     case r::deepseek2: deepseek2(); break;
-    case r::glm_lite: add_nextn(); deepseek2(); break;
-    case r::deepseek32: add_nextn(); deepseek2(); indexer(); break;
+    case r::glm_lite:
+      add_nextn();
+      deepseek2();
+      break;
+    case r::deepseek32:
+      add_nextn();
+      deepseek2();
+      indexer();
+      break;
     case r::glm_dsa:
       add_nextn();
       deepseek2();
@@ -72,9 +103,15 @@ inline void conversion::write() {
       if (row_.how == r::gemma2) sliding_window(c_.need({"sliding_window"}));
       break;
     case r::gemma3: gemma3(); break;
-    case r::gemma3n: gemma3(); sliding_types(5); break;
+    case r::gemma3n:
+      gemma3();
+      sliding_types(5);
+      break;
     case r::gemma4: gemma4(); break;
-    case r::gemma4_assistant: gemma4(); m_.nextn_predict_layers = m_.block_count; break;
+    case r::gemma4_assistant:
+      gemma4();
+      m_.nextn_predict_layers = m_.block_count;
+      break;
     case r::gpt2:
       m_.context_length = c_.need({"n_ctx", "n_positions"});
       m_.embedding_length = c_.need({"n_embd"});
@@ -85,7 +122,10 @@ inline void conversion::write() {
       m_.embedding_length = c_.need({"hidden_size"});
       m_.head_count = c_.need({"num_attention_heads"});
       break;
-    case r::granite: base(); no_head_size(); break;
+    case r::granite:
+      base();
+      no_head_size();
+      break;
     case r::granite_swa:
       base();
       no_head_size();
@@ -101,8 +141,8 @@ inline void conversion::write() {
     case r::granite_hybrid: granite_hybrid(); break;
     case r::hrm: {
       const std::uint32_t own = c_.count_or("num_layers_per_stack", 0);
-      const checked_count slots = checked_count(own != 0 ? own : c_.need({"num_hidden_layers"})) * c_.need({"H_cycles"}) *
-                                  (checked_count(c_.need({"L_cycles"})) + 1U);
+      const checked_count slots = checked_count(own != 0 ? own : c_.need({"num_hidden_layers"})) *
+                                  c_.need({"H_cycles"}) * (checked_count(c_.need({"L_cycles"})) + 1U);
       m_.block_count = static_cast<std::uint32_t>(smaller(slots, 65'536U).value_or(65'536U));
       base();
       break;
@@ -258,8 +298,8 @@ inline void conversion::write() {
         return kind == "attention" || kind == "full_attention" ? 1U : 0U;
       });
       nemotron_h_rest(attention, list_of(blocks, [](const config::node& b) {
-        return static_cast<std::uint32_t>(b.count("moe_intermediate_size").value_or(0));
-      }));
+                        return static_cast<std::uint32_t>(b.count("moe_intermediate_size").value_or(0));
+                      }));
       break;
     }
     case r::orion:

@@ -173,9 +173,9 @@ class loader_checks {
   [[nodiscard]] std::string_view type_in_file(std::string_view key) const {
     const std::string name = architecture_ + "." + std::string(key);
     if (const auto at = document_.value_types.find(name); at != document_.value_types.end()) {
-      for (const std::string_view known : {"u8", "i8", "u16", "i16", "i32", "u64", "i64", "f64", "[u8]", "[i8]",
-                                           "[u16]", "[i16]", "[u32]", "[i32]", "[f32]", "[bool]", "[str]", "[u64]",
-                                           "[i64]", "[f64]"}) {
+      for (const std::string_view known :
+           {"u8",    "i8",    "u16",   "i16",   "i32",   "u64",    "i64",   "f64",   "[u8]",  "[i8]",
+            "[u16]", "[i16]", "[u32]", "[i32]", "[f32]", "[bool]", "[str]", "[u64]", "[i64]", "[f64]"}) {
         if (known == at->get_ref<const std::string&>()) return known;
       }
     }

@@ -22,17 +22,75 @@ namespace kvbudget::llama_cpp::detail {
 
 /// Model types of families/class_defaults.hpp that transformers 4.57.6 has no class for, as far as the converter
 /// takes them at all.
-inline constexpr std::string_view newer_model_types[] = {
-    "afmoe", "audioflamingo3", "cohere2_moe", "deepseek_ocr2", "deepseek_ocr2_text", "deepseek_v32", "deepseek_v4",
-    "dots3_note", "dots3_note_text", "exaone4_5", "exaone_moe", "gemma4", "gemma4_assistant", "gemma4_text",
-    "gemma4_unified", "gemma4_unified_assistant", "gemma4_unified_text", "glm46v", "glm4_moe_lite", "glm5_next",
-    "glm5_next_text", "glm_moe_dsa", "glm_ocr", "glm_ocr_text", "glmasr", "granite4_vision", "granite4_vision_text",
-    "granite_swa", "granitemoe_swa", "hrm_text", "hunyuan_vl", "hunyuan_vl_text", "hy_v3", "hy_v4", "internlm3",
-    "jais2", "kimi_k25", "kimi_linear", "laguna", "lfm2_moe", "mellum", "mimo_v2_flash", "minicpm3", "minicpmv4_6",
-    "minimax_m2", "minimax_m3_vl", "minimax_m3_vl_text", "ministral3", "mistral4", "muse_glimmer",
-    "muse_glimmer_text", "nemotron_h", "paddleocr_vl", "paddleocr_vl_text", "pocket_tts", "qwen3_5", "qwen3_5_moe",
-    "qwen3_5_moe_text", "qwen3_5_text", "qwen3_asr", "qwen4_exp", "qwen4_exp_text", "sarvam_moe", "solar_open",
-    "step3p5", "step3p7", "unlimited_ocr", "unlimited_ocr_text", "youtu"};
+inline constexpr std::string_view newer_model_types[] = {"afmoe",
+                                                         "audioflamingo3",
+                                                         "cohere2_moe",
+                                                         "deepseek_ocr2",
+                                                         "deepseek_ocr2_text",
+                                                         "deepseek_v32",
+                                                         "deepseek_v4",
+                                                         "dots3_note",
+                                                         "dots3_note_text",
+                                                         "exaone4_5",
+                                                         "exaone_moe",
+                                                         "gemma4",
+                                                         "gemma4_assistant",
+                                                         "gemma4_text",
+                                                         "gemma4_unified",
+                                                         "gemma4_unified_assistant",
+                                                         "gemma4_unified_text",
+                                                         "glm46v",
+                                                         "glm4_moe_lite",
+                                                         "glm5_next",
+                                                         "glm5_next_text",
+                                                         "glm_moe_dsa",
+                                                         "glm_ocr",
+                                                         "glm_ocr_text",
+                                                         "glmasr",
+                                                         "granite4_vision",
+                                                         "granite4_vision_text",
+                                                         "granite_swa",
+                                                         "granitemoe_swa",
+                                                         "hrm_text",
+                                                         "hunyuan_vl",
+                                                         "hunyuan_vl_text",
+                                                         "hy_v3",
+                                                         "hy_v4",
+                                                         "internlm3",
+                                                         "jais2",
+                                                         "kimi_k25",
+                                                         "kimi_linear",
+                                                         "laguna",
+                                                         "lfm2_moe",
+                                                         "mellum",
+                                                         "mimo_v2_flash",
+                                                         "minicpm3",
+                                                         "minicpmv4_6",
+                                                         "minimax_m2",
+                                                         "minimax_m3_vl",
+                                                         "minimax_m3_vl_text",
+                                                         "ministral3",
+                                                         "mistral4",
+                                                         "muse_glimmer",
+                                                         "muse_glimmer_text",
+                                                         "nemotron_h",
+                                                         "paddleocr_vl",
+                                                         "paddleocr_vl_text",
+                                                         "pocket_tts",
+                                                         "qwen3_5",
+                                                         "qwen3_5_moe",
+                                                         "qwen3_5_moe_text",
+                                                         "qwen3_5_text",
+                                                         "qwen3_asr",
+                                                         "qwen4_exp",
+                                                         "qwen4_exp_text",
+                                                         "sarvam_moe",
+                                                         "solar_open",
+                                                         "step3p5",
+                                                         "step3p7",
+                                                         "unlimited_ocr",
+                                                         "unlimited_ocr_text",
+                                                         "youtu"};
 
 /// The row of a model type that AutoConfig knows, or nullptr.
 [[nodiscard]] inline const families::model_type_row* auto_config_row(std::string_view model_type) {
@@ -149,9 +207,9 @@ class hf_source {
     if (!name) {
       if (const auto ssm = root_.object("ssm_cfg")) name = ssm->string("layer").value_or("Mamba") + "ForCausalLM";
     }
-    for (const std::string_view whole : {"StepVLForConditionalGeneration", "Sarashina2VisionForCausalLM",
-                                         "Exaone4_5_ForConditionalGeneration", "Step3p7ForConditionalGeneration",
-                                         "KimiK3ForConditionalGeneration"}) {
+    for (const std::string_view whole :
+         {"StepVLForConditionalGeneration", "Sarashina2VisionForCausalLM", "Exaone4_5_ForConditionalGeneration",
+          "Step3p7ForConditionalGeneration", "KimiK3ForConditionalGeneration"}) {
       if (name == whole) return name;
     }
     if (text_) {

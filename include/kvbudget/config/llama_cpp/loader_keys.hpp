@@ -369,24 +369,17 @@ inline constexpr typed_keys key_types[] = {
      "attention.causal attention.indexer.kpool_select_tail expert_weights_norm hrm.prefix_lm kda.safe_gate "
      "norm_before_fc norm_before_residual rope.scaling.finetuned skip_loop_final_norm ssm.dt_b_c_rms swin_norm "
      "use_parallel_residual"},
-    {"str",
-     "general.name hidden_activation rope.scaling.type"},
+    {"str", "general.name hidden_activation rope.scaling.type"},
     {"u32*",
      "attention.compress_ratios attention.head_count attention.head_count_kv attention.indexer.types "
      "attention.recurrent_layers attention.sliding_window_pattern expert_feed_forward_length expert_used_count "
      "feed_forward_length"},
-    {"i32*",
-     "rope.dimension_sections"},
-    {"f32*",
-     "swiglu_clamp_exp swiglu_clamp_shexp xielu.alpha_n xielu.alpha_p xielu.beta xielu.eps"},
-    {"[u32]",
-     "attention.rope_pattern ple.layers"},
-    {"[i32]",
-     "adapters.token_ids_activate adapters.token_ids_substitute deepstack_mapping target_layers"},
-    {"[u64]",
-     "ple.head_offsets ple.head_vocab_sizes ple.layer_multipliers"},
-    {"[str]",
-     "classifier.output_labels"},
+    {"i32*", "rope.dimension_sections"},
+    {"f32*", "swiglu_clamp_exp swiglu_clamp_shexp xielu.alpha_n xielu.alpha_p xielu.beta xielu.eps"},
+    {"[u32]", "attention.rope_pattern ple.layers"},
+    {"[i32]", "adapters.token_ids_activate adapters.token_ids_substitute deepstack_mapping target_layers"},
+    {"[u64]", "ple.head_offsets ple.head_vocab_sizes ple.layer_multipliers"},
+    {"[str]", "classifier.output_labels"},
 };
 
 /// Calls visit(word) for the words of a list until it returns true.

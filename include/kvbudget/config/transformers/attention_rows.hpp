@@ -17,10 +17,25 @@ struct row_shape {
 };
 
 /// Types whose K and V are one latent of kv_lora_rank and one row of qk_rope_head_dim.
-inline constexpr std::string_view mla_types[] = {
-    "axk1",          "axk2",        "bailing_hybrid", "deepseek_v2", "deepseek_v3",   "deepseek_v32",
-    "dots3_note_text", "glm4_moe_lite", "glm5_next_text", "glm_moe_dsa", "hy_v4",     "hy_v4_vl_text",
-    "kimi_linear",   "longcat_flash", "minicpm3",     "mistral4",    "mistral_large4_text", "sarvam_mla", "youtu"};
+inline constexpr std::string_view mla_types[] = {"axk1",
+                                                 "axk2",
+                                                 "bailing_hybrid",
+                                                 "deepseek_v2",
+                                                 "deepseek_v3",
+                                                 "deepseek_v32",
+                                                 "dots3_note_text",
+                                                 "glm4_moe_lite",
+                                                 "glm5_next_text",
+                                                 "glm_moe_dsa",
+                                                 "hy_v4",
+                                                 "hy_v4_vl_text",
+                                                 "kimi_linear",
+                                                 "longcat_flash",
+                                                 "minicpm3",
+                                                 "mistral4",
+                                                 "mistral_large4_text",
+                                                 "sarvam_mla",
+                                                 "youtu"};
 
 template <class Words>
 [[nodiscard]] constexpr bool is_one_of(std::string_view word, const Words& words) noexcept {
@@ -55,8 +70,8 @@ class attention_rows {
     }
     if (type_ == "jetmoe") {  // every expert of a token has all K/V heads (configuration_jetmoe.py)
       const auto own = c_->count("num_attention_heads", 1);
-      const checked_count computed = checked_count(c_->required_count("num_key_value_heads", 1)) *
-                                     c_->count_or("num_experts_per_tok", 2, 1);
+      const checked_count computed =
+          checked_count(c_->required_count("num_key_value_heads", 1)) * c_->count_or("num_experts_per_tok", 2, 1);
       return own ? *own : computed.value();
     }
     const auto heads = overrides_.count(i, "num_attention_heads");
@@ -332,10 +347,10 @@ class attention_rows {
       config::engine_version latent_since;
     };
     constexpr config::engine_version plain{5, 15, 0}, indexed{5, 18, 0};
-    constexpr gate gates[] = {
-        {"axk2", indexed},         {"deepseek_v2", plain}, {"deepseek_v3", plain},   {"deepseek_v32", indexed},
-        {"glm4_moe_lite", plain},  {"glm_moe_dsa", indexed}, {"hy_v4", indexed},     {"longcat_flash", plain},
-        {"minicpm3", plain},       {"mistral4", plain},    {"youtu", plain}};
+    constexpr gate gates[] = {{"axk2", indexed},         {"deepseek_v2", plain},   {"deepseek_v3", plain},
+                              {"deepseek_v32", indexed}, {"glm4_moe_lite", plain}, {"glm_moe_dsa", indexed},
+                              {"hy_v4", indexed},        {"longcat_flash", plain}, {"minicpm3", plain},
+                              {"mistral4", plain},       {"youtu", plain}};
     for (const gate& g : gates) {
       if (g.model_type == type_) return version_ < g.latent_since;
     }

@@ -71,7 +71,8 @@ class layer_overrides {
     }
     for (const auto& [field, layers] : stated) {
       if (layers == n || config_->field(field) || config_->in_file(field) ||
-          config_->fate(field) == families::field_fate::declared) continue;
+          config_->fate(field) == families::field_fate::declared)
+        continue;
       config_->fail("per_layer_config", std::string(field) + " is stated for some layers, and not for the whole config",
                     "the field in the whole config, or in every layer");
     }
@@ -98,8 +99,18 @@ class layer_overrides {
 };
 
 enum class layer_kind : std::uint8_t {
-  full, sliding, chunked, indexed, linear, conv, hybrid, hybrid_sliding, reference_sliding, compressed_sparse,
-  heavily_compressed, none
+  full,
+  sliding,
+  chunked,
+  indexed,
+  linear,
+  conv,
+  hybrid,
+  hybrid_sliding,
+  reference_sliding,
+  compressed_sparse,
+  heavily_compressed,
+  none
 };
 
 struct layer_kind_name {
@@ -345,10 +356,8 @@ inline constexpr pattern_rule pattern_rules[] = {
      }},
     {"diffusion_gemma_text", last_6_and_the_last},
     {"dory", last_4},
-    {"dots1",
-     [](const model_config& c, layer_kinds& k) {
-       from_max_window_layers(c, k, c.field("sliding_window").has_value());
-     }},
+    {"dots1", [](const model_config& c,
+                 layer_kinds& k) { from_max_window_layers(c, k, c.field("sliding_window").has_value()); }},
     {"dots3_note_text",
      [](const model_config& c, layer_kinds& k) {
        const layer_kind full = c.boolean("use_dsa").value_or(true) ? layer_kind::indexed : F;
@@ -368,8 +377,7 @@ inline constexpr pattern_rule pattern_rules[] = {
     {"gemma3n_text", last_5},
     {"gemma4_text", last_6_and_the_last},
     {"gemma4_unified_text", last_6_and_the_last},
-    {"glm5_next_text",
-     [](const model_config&, layer_kinds& k) { every_last(k, 4, layer_kind::indexed, L); }},
+    {"glm5_next_text", [](const model_config&, layer_kinds& k) { every_last(k, 4, layer_kind::indexed, L); }},
     {"glm_moe_dsa", all_indexed},
     {"gpt_oss", last_2},
     {"granite_swa", first_4},
@@ -451,8 +459,7 @@ inline constexpr pattern_rule pattern_rules[] = {
        if (flags->value().size() < k.size()) flags->fail("shorter than num_hidden_layers", "one entry a layer");
        for (std::size_t i = 0; i < k.size(); ++i) k[i] = flags->child(i).count() != 0 ? layer_kind::indexed : F;
      }},
-    {"ministral",
-     [](const model_config& c, layer_kinds& k) { all(k, c.field("sliding_window") ? S : F); }},
+    {"ministral", [](const model_config& c, layer_kinds& k) { all(k, c.field("sliding_window") ? S : F); }},
     {"mistral_large4_text", all_indexed},
     {"modernbert-decoder",
      [](const model_config& c, layer_kinds& k) { every_first(k, period(c, "global_attn_every_n_layers", 3)); }},

@@ -11,9 +11,14 @@ namespace kvbudget::transformers {
 namespace detail {
 
 /// Types that return no cache, or none that their config determines.
-inline constexpr std::string_view types_without_cache[] = {"openai-gpt", "xlm", "gemma4_assistant",
-                                                           "gemma4_unified_assistant", "muse_glimmer_assistant",
-                                                           "blt", "vits", "fastspeech2_conformer_with_hifigan"};
+inline constexpr std::string_view types_without_cache[] = {"openai-gpt",
+                                                           "xlm",
+                                                           "gemma4_assistant",
+                                                           "gemma4_unified_assistant",
+                                                           "muse_glimmer_assistant",
+                                                           "blt",
+                                                           "vits",
+                                                           "fastspeech2_conformer_with_hifigan"};
 
 /// Their state fits no layer kind: buckets whose number depends on the sequence's own length and chunking.
 inline constexpr std::string_view refused_types[] = {"reformer"};
@@ -42,9 +47,7 @@ inline constexpr std::string_view refused_types[] = {"reformer"};
   const std::uint64_t layers = blocks ? *blocks : c.required_count("num_blocks", 1);
   check_layer_count(c, blocks ? "num_hidden_layers" : "num_blocks", layers);
   const std::uint64_t heads = c.required_count("num_heads", 1);
-  const auto dim = [&](std::string_view factor) {
-    return round_up(expanded(c, factor, hidden), 64U) / heads;
-  };
+  const auto dim = [&](std::string_view factor) { return round_up(expanded(c, factor, hidden), 64U) / heads; };
   const checked_count qk = dim("qk_dim_factor");
   const checked_count v = dim("v_dim_factor");
   const checked_count elements = (qk * v + qk + 1U) * heads;

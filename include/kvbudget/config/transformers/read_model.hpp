@@ -12,10 +12,10 @@ inline constexpr config::engine_version newest_version{5, 24, 0};
 
 struct read_options {
   config::engine_version version = newest_version;
-  storage_type k_type;       ///< of keys
-  storage_type v_type;       ///< of values
-  storage_type model_type;   ///< of the states that follow the model's element type
-  std::string part;          ///< sub-model of a model that has several; empty: its language model
+  storage_type k_type;      ///< of keys
+  storage_type v_type;      ///< of values
+  storage_type model_type;  ///< of the states that follow the model's element type
+  std::string part;         ///< sub-model of a model that has several; empty: its language model
   /// generate() builds the cross cache from the decoder's config, so that it slides where the decoder does; forward()
   /// alone makes it of full layers.
   bool cache_built_by_generate = false;
@@ -31,12 +31,12 @@ struct cached_model {
   std::uint64_t num_layers = 0;        ///< decoder layers as the config counts them
   std::uint64_t prefix_positions = 0;  ///< positions that the model itself puts before every prompt
   bool has_cross_attention = false;
-  std::uint64_t encoder_positions = 0; ///< where the encoder's length is a property of the model (image patches)
-  bool encoder_is_prefix = false;      ///< the encoder's states stand before the prompt, in every decoder layer
-  bool all_full = true;                ///< every layer is full attention (a quantized cache wants that)
-  bool keeps_position_ids = false;     ///< storage of int64 position ids beside the tensors (qwen4_exp)
-  bool keeps_module_state = false;     ///< part of the state is in the modules, not in the cache object
-  checked_count conv_row_bytes = 0U;   ///< per sequence: what the slices of module states keep alive after a step
+  std::uint64_t encoder_positions = 0;   ///< where the encoder's length is a property of the model (image patches)
+  bool encoder_is_prefix = false;        ///< the encoder's states stand before the prompt, in every decoder layer
+  bool all_full = true;                  ///< every layer is full attention (a quantized cache wants that)
+  bool keeps_position_ids = false;       ///< storage of int64 position ids beside the tensors (qwen4_exp)
+  bool keeps_module_state = false;       ///< part of the state is in the modules, not in the cache object
+  checked_count conv_row_bytes = 0U;     ///< per sequence: what the slices of module states keep alive after a step
   bool pairs_empty_cross_cache = false;  ///< forward() makes an encoder-decoder cache, encoder or not
   bool has_static_cache = true;
   std::uint64_t layers_of_config = 0;  ///< that a cache made from the config has, where the model has others; else 0
@@ -52,7 +52,7 @@ inline constexpr std::string_view assembled_types[] = {"encoder-decoder", "speec
 
 /// forward() makes an EncoderDecoderCache of these, encoder or not (modeling_X.py of 5.24.0 and of 4.57.6).
 inline constexpr std::string_view pairing_types[] = {"megatron-bert", "musicgen_decoder", "musicgen_melody_decoder",
-                                                      "rembert", "roc_bert"};
+                                                     "rembert", "roc_bert"};
 inline constexpr std::string_view pairing_types_before_5[] = {
     "bert",    "bert-generation",      "camembert", "data2vec-text", "electra",        "ernie",
     "roberta", "roberta-prelayernorm", "roformer",  "xlm-roberta",   "xlm-roberta-xl", "xmod",
@@ -98,7 +98,7 @@ class model_reader {
     result_.all_full = false;
     result_.has_static_cache = false;
     result_.attention = type == "xlnet" ? "MHA" : "recurrent";
-    result_.layers = type == "rwkv" ? rwkv(c_, o_.model_type)
+    result_.layers = type == "rwkv"    ? rwkv(c_, o_.model_type)
                      : type == "xlstm" ? xlstm(c_, o_.model_type, is_before(5, 0))
                                        : xlnet(c_, o_.k_type);
     result_.num_layers = c_.count("num_hidden_layers").value_or(result_.layers.layers().size());
@@ -249,7 +249,8 @@ class model_reader {
       const std::uint64_t inputs = c_.required_count("n_input_layers") / halve;
       const std::uint64_t outputs = c_.required_count("n_output_layers") / halve;
       const auto own = c_.count("n_recurrent_layers");
-      const std::uint64_t recurrent = own ? *own / halve : kinds.size() - std::min<std::size_t>(kinds.size(), inputs + outputs);
+      const std::uint64_t recurrent =
+          own ? *own / halve : kinds.size() - std::min<std::size_t>(kinds.size(), inputs + outputs);
       if (inputs + recurrent + outputs != kinds.size()) {
         c_.fail("n_input_layers", "input, recurrent and output layers do not add up to num_hidden_layers",
                 "n_input_layers + n_recurrent_layers + n_output_layers = num_hidden_layers");
@@ -277,7 +278,8 @@ class model_reader {
   void repeat_at_end(layer_kinds& kinds, std::size_t from, std::size_t to, std::uint64_t passes) const {
     if (from == to) return;
     const checked_count total = checked_count(to - from) * passes + kinds.size();
-    if (!total.fits(max_layers)) c_.fail("num_hidden_layers", "more than 65,536 layers with all passes", "at most 65,536");
+    if (!total.fits(max_layers))
+      c_.fail("num_hidden_layers", "more than 65,536 layers with all passes", "at most 65,536");
     for (std::uint64_t pass = 1; pass < passes; ++pass) {
       for (std::size_t i = from; i < to; ++i) kinds.push_back(layer_kind(kinds[i]));
     }
@@ -290,7 +292,8 @@ class model_reader {
                         type == "diffusion_gemma_text";
     if (!shares) return;
     const std::uint64_t shared = c_.count_or("num_kv_shared_layers", 0);
-    if (shared > kinds.size()) c_.fail("num_kv_shared_layers", "more than there are layers", "at most num_hidden_layers");
+    if (shared > kinds.size())
+      c_.fail("num_kv_shared_layers", "more than there are layers", "at most num_hidden_layers");
     // layer_types[:-0] is empty, so that until 5.14 no layer was known beforehand and every one became a full one.
     if (type == "gemma3n_text" && shared == 0 && is_before(5, 14)) {
       all(kinds, layer_kind::full);
@@ -327,7 +330,9 @@ class model_reader {
     const layer_kind kind = kinds[i];
     cache_layer layer{std::string(name_of(kind)), {}};
     switch (kind) {
-      case layer_kind::none: layer.parts.push_back(shares_kv_ ? layer_part(shared_kv{}) : layer_part(no_cache{})); break;
+      case layer_kind::none:
+        layer.parts.push_back(shares_kv_ ? layer_part(shared_kv{}) : layer_part(no_cache{}));
+        break;
       case layer_kind::linear:
         if (c_.model_type() == "minimax") break;  // kept at the level of the cache
         [[fallthrough]];
@@ -454,8 +459,7 @@ class model_reader {
     std::uint64_t linear = 0;
     for (const layer_kind kind : kinds) linear += kind == layer_kind::linear ? 1U : 0U;
     const row_shape shape = rows.at(0, layer_kind::full);
-    const checked_count elements =
-        checked_count(linear) * rows.num_attention_heads() * shape.k_width * shape.k_width;
+    const checked_count elements = checked_count(linear) * rows.num_attention_heads() * shape.k_width * shape.k_width;
     result_.layers.add(-1, states("cache_level", {recurrent_state{elements.value(), o_.model_type}}));
     result_.has_static_cache = false;
   }
@@ -508,7 +512,7 @@ class model_reader {
       const row_shape shape = rows.cross_at(i);
       const kv_row k = row(shape.k_heads, shape.k_width, o_.k_type);
       const kv_row v = row(shape.v_heads, shape.v_width, o_.v_type);
-      const tokens kept = !may_slide                           ? tokens()
+      const tokens kept = !may_slide                        ? tokens()
                           : kinds[i] == layer_kind::sliding ? window(rows, i)
                           : kinds[i] == layer_kind::chunked ? tokens(rows.chunk(i).value_or(0))
                                                             : tokens();

@@ -10,22 +10,46 @@
 namespace kvbudget::vllm {
 
 enum class reading : std::uint8_t {
-  dense,              ///< one attention layer per decoder layer, all of one shape
-  wrapper,            ///< multimodal: the language model inside has its own architecture or model type
-  deepseek_v1, falcon, dbrx, cohere2, gpt_oss, gemma3n, gemma4, step3p5, mimo_v2, llama4, whisper, nemotron_nas,
-  falcon_h1, zamba2, granite_hybrid, jamba, mamba1, mamba2, nemotron_h, gated_delta_net, lfm2, kimi_linear,
-  deepseek_mla, longcat_flash, deepseek_dsa, deepseek_v4, minimax_m3
+  dense,    ///< one attention layer per decoder layer, all of one shape
+  wrapper,  ///< multimodal: the language model inside has its own architecture or model type
+  deepseek_v1,
+  falcon,
+  dbrx,
+  cohere2,
+  gpt_oss,
+  gemma3n,
+  gemma4,
+  step3p5,
+  mimo_v2,
+  llama4,
+  whisper,
+  nemotron_nas,
+  falcon_h1,
+  zamba2,
+  granite_hybrid,
+  jamba,
+  mamba1,
+  mamba2,
+  nemotron_h,
+  gated_delta_net,
+  lfm2,
+  kimi_linear,
+  deepseek_mla,
+  longcat_flash,
+  deepseek_dsa,
+  deepseek_v4,
+  minimax_m3
 };
 
 /// How a dense reading departs from the usual one.
 enum reading_flag : std::uint8_t {
   plain = 0,
-  by_layer_types = 1,          ///< layer_types[i] "sliding_attention" gives layer i the window
-  qwen2_model = 2,             ///< models/qwen2.py: Qwen2Model, which wants layers of one kind
-  ignores_head_dim = 4,        ///< the head size is hidden_size / num_attention_heads whatever head_dim says
+  by_layer_types = 1,    ///< layer_types[i] "sliding_attention" gives layer i the window
+  qwen2_model = 2,       ///< models/qwen2.py: Qwen2Model, which wants layers of one kind
+  ignores_head_dim = 4,  ///< the head size is hidden_size / num_attention_heads whatever head_dim says
   multimodal = 8,
-  no_pipeline = 32,            ///< the class does not implement SupportsPP
-  sinks_with_windows = 16,     ///< attention sinks where layer_types is given (Granite SWA)
+  no_pipeline = 32,         ///< the class does not implement SupportsPP
+  sinks_with_windows = 16,  ///< attention sinks where layer_types is given (Granite SWA)
 };
 
 struct architecture {

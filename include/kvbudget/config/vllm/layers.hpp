@@ -33,7 +33,7 @@ struct owned_model {
 /// What the speculative_config asks for, as far as it adds layers.
 struct draft_request {
   speculative_method method = speculative_method::none;
-  const json* draft_config = nullptr;  ///< of a draft with a config of its own
+  const json* draft_config = nullptr;        ///< of a draft with a config of its own
   std::uint64_t num_speculative_tokens = 0;  ///< 0: not given
 };
 
@@ -201,8 +201,8 @@ class layer_reader {
   /// These classes drop it unless use_sliding_window says so.
   [[nodiscard]] static std::uint32_t window_of(const config_fields& f) {
     const std::string type = f.class_model_type().empty() ? f.model_type() : std::string(f.class_model_type());
-    for (const std::string_view asking : {"qwen2", "qwen2_moe", "qwen2_vl_text", "qwen2_5_vl_text",
-                                          "qwen2_5_omni_text", "qwen3", "qwen3_moe", "mimo"}) {
+    for (const std::string_view asking : {"qwen2", "qwen2_moe", "qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text",
+                                          "qwen3", "qwen3_moe", "mimo"}) {
       if (type == asking && !f.flag("use_sliding_window")) return 0;
     }
     if (type == "qwen3_vl_moe_text") return 0;
@@ -554,8 +554,8 @@ class layer_reader {
     set_hybrid();
     const std::uint32_t intermediate =
         f_.count("mamba_d_ssm") ? f_.required("mamba_d_ssm", 1) : scaled("mamba_expand", "hidden_size", 2);
-    const layer_class state = recurrent(mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
-                                                     "mamba_d_state", "mamba_d_conv"));
+    const layer_class state = recurrent(
+        mamba2_state(intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_d_conv"));
     check_state_width(intermediate, "mamba_n_heads", "mamba_d_head");
     // layers/quantization/turboquant/config.py: the list of layers says "hybrid" for all.
     m_.model.turboquant_finds_no_layers = true;
@@ -957,9 +957,7 @@ class layer_reader {
         add_pattern(letters.empty() ? "*E" : letters, first, true);  // the class's default
         return;
       }
-      case reading::mimo_v2:
-        add_numbered_anew(mimo_v2_layer(true), 0);
-        return;
+      case reading::mimo_v2: add_numbered_anew(mimo_v2_layer(true), 0); return;
       case reading::step3p5: read_step3p5(first, first + mtp_modules(nextn, 0)); return;
       case reading::dense: {
         if (f_.model_type() == "exaone_moe") return read_exaone_moe_mtp(mtp_modules(nextn, 1));
@@ -1074,9 +1072,9 @@ class layer_reader {
   void read_max_model_len() {
     model& m = m_.model;
     double length = std::numeric_limits<double>::infinity();
-    for (const std::string_view name : {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
-                                        "model_max_length", "max_target_positions", "max_sequence_length",
-                                        "max_seq_length", "seq_len"}) {
+    for (const std::string_view name :
+         {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
+          "max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"}) {
       const std::optional<double> value = length_field(name);
       if (value && *value < length) length = *value;
     }
@@ -1166,8 +1164,8 @@ class layer_reader {
   bool multimodal_ = false;
   bool drafting_ = false;
   std::uint32_t num_hidden_layers_ = 0;
-  std::uint32_t layer_head_size_ = 0;  // of the layers, where their class ignores head_dim
-  std::uint32_t common_window_ = 0;    // of layers without a window of their own
+  std::uint32_t layer_head_size_ = 0;            // of the layers, where their class ignores head_dim
+  std::uint32_t common_window_ = 0;              // of layers without a window of their own
   std::optional<std::uint32_t> imposed_window_;  // of a draft: the target's
   std::optional<transformers::layer_kinds> types_;
 };

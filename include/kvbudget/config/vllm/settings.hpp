@@ -14,9 +14,9 @@ struct owned_settings {
   std::vector<std::uint32_t> skip_layers;
   std::vector<std::uint32_t> layer_partition;
   std::vector<std::uint64_t> stage_memory;
-  std::optional<std::string> dtype;      ///< of the model; nothing: the config's
-  json hf_overrides;                     ///< null or an object
-  json draft_config;                     ///< null or an object
+  std::optional<std::string> dtype;  ///< of the model; nothing: the config's
+  json hf_overrides;                 ///< null or an object
+  json draft_config;                 ///< null or an object
   std::optional<std::uint32_t> num_speculative_tokens;
 
   [[nodiscard]] vllm::settings view() const {
@@ -193,13 +193,33 @@ class settings_reader {
   static constexpr std::uint64_t any_length = std::uint64_t{1} << 40U;
   static constexpr std::uint64_t any_block = std::uint64_t{1} << 30U;
   static constexpr const char* usage_context_names[] = {"openai_api_server", "llm_class"};
-  static constexpr const char* option_names[] = {
-      "version", "device", "usage_context", "available_memory", "kv_cache_memory_bytes", "max_model_len",
-      "max_num_batched_tokens", "max_num_seqs", "block_size", "num_gpu_blocks_override", "kv_cache_dtype",
-      "kv_cache_dtype_skip_layers", "dtype", "tensor_parallel_size", "pipeline_parallel_size", "pp_layer_partition",
-      "decode_context_parallel_size", "enable_prefix_caching", "enable_chunked_prefill", "async_scheduling",
-      "disable_hybrid_kv_cache_manager", "attention_backend", "mamba_block_size", "mamba_cache_dtype",
-      "mamba_ssm_cache_dtype", "speculative_config", "hf_overrides"};
+  static constexpr const char* option_names[] = {"version",
+                                                 "device",
+                                                 "usage_context",
+                                                 "available_memory",
+                                                 "kv_cache_memory_bytes",
+                                                 "max_model_len",
+                                                 "max_num_batched_tokens",
+                                                 "max_num_seqs",
+                                                 "block_size",
+                                                 "num_gpu_blocks_override",
+                                                 "kv_cache_dtype",
+                                                 "kv_cache_dtype_skip_layers",
+                                                 "dtype",
+                                                 "tensor_parallel_size",
+                                                 "pipeline_parallel_size",
+                                                 "pp_layer_partition",
+                                                 "decode_context_parallel_size",
+                                                 "enable_prefix_caching",
+                                                 "enable_chunked_prefill",
+                                                 "async_scheduling",
+                                                 "disable_hybrid_kv_cache_manager",
+                                                 "attention_backend",
+                                                 "mamba_block_size",
+                                                 "mamba_cache_dtype",
+                                                 "mamba_ssm_cache_dtype",
+                                                 "speculative_config",
+                                                 "hf_overrides"};
 
   [[noreturn]] static void fail(std::string_view option, const json& value, std::string problem, std::string expected) {
     throw usage_error({"", std::string(option), config::detail::shown(value)}, std::move(problem), std::move(expected));

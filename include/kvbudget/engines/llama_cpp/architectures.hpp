@@ -26,50 +26,50 @@ enum class memory_kind : std::uint8_t {
 /// When a sliding window is in force.
 enum class window_rule : std::uint8_t {
   never,
-  if_given,      ///< when the file has a window above 0
-  always,        ///< whatever the file says; `window` where it says nothing
-  fixed,         ///< `window` when the file has one above 0
-  chunked,       ///< chunks of `window` unless the file says 0 (llama4)
-  of_64_layers,  ///< always, in models of exactly 64 layers (exaone4)
+  if_given,          ///< when the file has a window above 0
+  always,            ///< whatever the file says; `window` where it says nothing
+  fixed,             ///< `window` when the file has one above 0
+  chunked,           ///< chunks of `window` unless the file says 0 (llama4)
+  of_64_layers,      ///< always, in models of exactly 64 layers (exaone4)
   attention_layers,  ///< if_given, on every layer that is not recurrent (lfm2)
-  draft             ///< on every layer of a DeepSeek-V4 backbone (hyper connections), else if_given (dflash)
+  draft              ///< on every layer of a DeepSeek-V4 backbone (hyper connections), else if_given (dflash)
 };
 
 /// Which layers slide, where the file has no pattern of its own.
 enum class pattern_rule : std::uint8_t {
-  period,             ///< every `period`-th layer is dense, the last of each group
-  period_dense_first, ///< the same, the first of each group
-  all,                ///< all layers, those for multi-token prediction included
-  in_file             ///< the file must have the array
+  period,              ///< every `period`-th layer is dense, the last of each group
+  period_dense_first,  ///< the same, the first of each group
+  all,                 ///< all layers, those for multi-token prediction included
+  in_file              ///< the file must have the array
 };
 
 /// Which layers are recurrent.
 enum class recurrent_rule : std::uint8_t {
   none,
   all,
-  no_kv_heads,          ///< head_count_kv 0
-  no_kv_heads_no_ffn,   ///< head_count_kv 0 and feed_forward_length 0; attention layers have no FFN either (nemotron_h)
-  interval,             ///< the file's array, else all but every `recurrent_interval`-th
-  every_layer_is_both   ///< attention and state in each layer (falcon-h1)
+  no_kv_heads,         ///< head_count_kv 0
+  no_kv_heads_no_ffn,  ///< head_count_kv 0 and feed_forward_length 0; attention layers have no FFN either (nemotron_h)
+  interval,            ///< the file's array, else all but every `recurrent_interval`-th
+  every_layer_is_both  ///< attention and state in each layer (falcon-h1)
 };
 
 /// What a layer's states are made of: which of the file's keys the loader reads for them.
 enum class state_rule : std::uint8_t {
   none,
-  mamba,          ///< ssm.conv_kernel, inner_size, state_size
-  mamba_groups,   ///< the same, and ssm.group_count
-  kda,            ///< kda.head_dim and ssm.conv_kernel
-  short_conv,     ///< shortconv.l_cache
-  wkv,            ///< wkv.head_size and token_shift_count
-  lightning       ///< head_size^2 per head (minimax-01)
+  mamba,         ///< ssm.conv_kernel, inner_size, state_size
+  mamba_groups,  ///< the same, and ssm.group_count
+  kda,           ///< kda.head_dim and ssm.conv_kernel
+  short_conv,    ///< shortconv.l_cache
+  wkv,           ///< wkv.head_size and token_shift_count
+  lightning      ///< head_size^2 per head (minimax-01)
 };
 
 /// Which layers have an indexer of their own.
 enum class indexer_rule : std::uint8_t {
-  every_layer,       ///< deepseek32
-  all_or_file,       ///< the file's indexer types, else all (glm5-next)
-  glm_or_file,       ///< the file's, else all for contexts below 1048576 and a fixed pattern above (glm-dsa)
-  none_or_file       ///< the file's, else none (hy_v4, dots3note)
+  every_layer,  ///< deepseek32
+  all_or_file,  ///< the file's indexer types, else all (glm5-next)
+  glm_or_file,  ///< the file's, else all for contexts below 1048576 and a fixed pattern above (glm-dsa)
+  none_or_file  ///< the file's, else none (hy_v4, dots3note)
 };
 
 /// One row. Names are those of GGUF's general.architecture.
@@ -84,22 +84,22 @@ struct architecture {
   std::uint32_t recurrent_interval = 0;
   indexer_rule indexer = indexer_rule::every_layer;
   bool causal = true;
-  bool rs_rollback = false;             ///< keeps n_rs_seq snapshots of its states
-  bool split_mode_tensor = true;        ///< runs with split_mode=tensor
-  bool flash_attn = true;               ///< false: forced off (grok)
-  bool mtp_context_is_attention = false;  ///< the multi-token-prediction context has a plain cache, though hybrid
-  bool recurrent_in_trunk_only = false;   ///< neither part of the hybrid looks at the prediction layers
-  std::int32_t kv_layers_from_start = -1; ///< only that many layers have a cache (gemma3n)
-  bool shares_kv_from_file = false;       ///< the file says how many last layers share (gemma4)
+  bool rs_rollback = false;                ///< keeps n_rs_seq snapshots of its states
+  bool split_mode_tensor = true;           ///< runs with split_mode=tensor
+  bool flash_attn = true;                  ///< false: forced off (grok)
+  bool mtp_context_is_attention = false;   ///< the multi-token-prediction context has a plain cache, though hybrid
+  bool recurrent_in_trunk_only = false;    ///< neither part of the hybrid looks at the prediction layers
+  std::int32_t kv_layers_from_start = -1;  ///< only that many layers have a cache (gemma3n)
+  bool shares_kv_from_file = false;        ///< the file says how many last layers share (gemma4)
   bool value_is_latent = false;           ///< value_length is kv_lora_rank, whatever the file says (kimi-k3, glm5-next)
   bool key_length_without_heads = false;  ///< reads key_length although layer 0 has no heads (plamo2)
   state_rule states = state_rule::none;
-  bool latent = false;                    ///< reads key_length_mla and value_length_mla
-  bool loops = false;                     ///< reads num_loops (nanbeige)
-  bool ngrams = false;                    ///< reads ple.* (qwen4exp)
-  bool has_encoder = false;               ///< llama_model_has_encoder
-  bool has_router_layer = false;          ///< one single-head layer more (graniteswitch)
-  bool needs_target_context = false;      ///< a draft that shares its target's cache (gemma4-assistant)
+  bool latent = false;                ///< reads key_length_mla and value_length_mla
+  bool loops = false;                 ///< reads num_loops (nanbeige)
+  bool ngrams = false;                ///< reads ple.* (qwen4exp)
+  bool has_encoder = false;           ///< llama_model_has_encoder
+  bool has_router_layer = false;      ///< one single-head layer more (graniteswitch)
+  bool needs_target_context = false;  ///< a draft that shares its target's cache (gemma4-assistant)
 };
 
 namespace detail {
@@ -139,24 +139,50 @@ inline constexpr architecture architectures[] = {
     {.name = "qwen2vl"},
     {.name = "qwen3"},
     {.name = "qwen3moe"},
-    {.name = "qwen3next", .memory = mk::hybrid, .recurrent = rr::interval, .recurrent_interval = 4,
-     .mtp_context_is_attention = true, .recurrent_in_trunk_only = true, .states = sr::mamba_groups},
+    {.name = "qwen3next",
+     .memory = mk::hybrid,
+     .recurrent = rr::interval,
+     .recurrent_interval = 4,
+     .mtp_context_is_attention = true,
+     .recurrent_in_trunk_only = true,
+     .states = sr::mamba_groups},
     {.name = "qwen3vl"},
     {.name = "qwen3vlmoe"},
-    {.name = "qwen35", .memory = mk::hybrid, .recurrent = rr::interval, .recurrent_interval = 4, .rs_rollback = true,
-     .mtp_context_is_attention = true, .recurrent_in_trunk_only = true, .states = sr::mamba_groups},
-    {.name = "qwen35moe", .memory = mk::hybrid, .recurrent = rr::interval, .recurrent_interval = 4,
-     .rs_rollback = true, .mtp_context_is_attention = true, .recurrent_in_trunk_only = true,
+    {.name = "qwen35",
+     .memory = mk::hybrid,
+     .recurrent = rr::interval,
+     .recurrent_interval = 4,
+     .rs_rollback = true,
+     .mtp_context_is_attention = true,
+     .recurrent_in_trunk_only = true,
      .states = sr::mamba_groups},
-    {.name = "qwen4exp", .memory = mk::hybrid_idx, .recurrent = rr::interval, .recurrent_interval = 4,
-     .rs_rollback = true, .split_mode_tensor = false, .recurrent_in_trunk_only = true, .states = sr::mamba_groups,
+    {.name = "qwen35moe",
+     .memory = mk::hybrid,
+     .recurrent = rr::interval,
+     .recurrent_interval = 4,
+     .rs_rollback = true,
+     .mtp_context_is_attention = true,
+     .recurrent_in_trunk_only = true,
+     .states = sr::mamba_groups},
+    {.name = "qwen4exp",
+     .memory = mk::hybrid_idx,
+     .recurrent = rr::interval,
+     .recurrent_interval = 4,
+     .rs_rollback = true,
+     .split_mode_tensor = false,
+     .recurrent_in_trunk_only = true,
+     .states = sr::mamba_groups,
      .ngrams = true},
     {.name = "phi2"},
     {.name = "phi3"},
     {.name = "phimoe"},
     {.name = "plamo"},
-    {.name = "plamo2", .memory = mk::hybrid, .recurrent = rr::no_kv_heads, .split_mode_tensor = false,
-     .key_length_without_heads = true, .states = sr::mamba_groups},
+    {.name = "plamo2",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads,
+     .split_mode_tensor = false,
+     .key_length_without_heads = true,
+     .states = sr::mamba_groups},
     {.name = "plamo3", .window_when = wr::if_given, .pattern = pr::period, .period = 8},
     {.name = "codeshell"},
     {.name = "orion"},
@@ -166,19 +192,32 @@ inline constexpr architecture architectures[] = {
     {.name = "gemma"},
     {.name = "gemma2", .window_when = wr::always, .window = 4096, .pattern = pr::period, .period = 2},
     {.name = "gemma3", .window_when = wr::if_given, .pattern = pr::period, .period = 6},
-    {.name = "gemma3n", .window_when = wr::always, .pattern = pr::period, .period = 5, .split_mode_tensor = false,
+    {.name = "gemma3n",
+     .window_when = wr::always,
+     .pattern = pr::period,
+     .period = 5,
+     .split_mode_tensor = false,
      .kv_layers_from_start = 20},
     {.name = "gemma4", .window_when = wr::always, .shares_kv_from_file = true},
     {.name = "gemma4-assistant", .window_when = wr::always, .needs_target_context = true},
     {.name = "gemma-embedding", .memory = mk::none, .causal = false},
     {.name = "starcoder2"},
     {.name = "mamba", .memory = mk::recurrent, .recurrent = rr::all, .split_mode_tensor = false, .states = sr::mamba},
-    {.name = "mamba2", .memory = mk::recurrent, .recurrent = rr::all, .split_mode_tensor = false,
+    {.name = "mamba2",
+     .memory = mk::recurrent,
+     .recurrent = rr::all,
+     .split_mode_tensor = false,
      .states = sr::mamba_groups},
     {.name = "maple", .window_when = wr::always},
-    {.name = "jamba", .memory = mk::hybrid, .recurrent = rr::no_kv_heads, .split_mode_tensor = false,
+    {.name = "jamba",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads,
+     .split_mode_tensor = false,
      .states = sr::mamba},
-    {.name = "falcon-h1", .memory = mk::hybrid, .recurrent = rr::every_layer_is_both, .split_mode_tensor = false,
+    {.name = "falcon-h1",
+     .memory = mk::hybrid,
+     .recurrent = rr::every_layer_is_both,
+     .split_mode_tensor = false,
      .states = sr::mamba_groups},
     {.name = "xverse"},
     {.name = "command-r"},
@@ -206,10 +245,19 @@ inline constexpr architecture architectures[] = {
     {.name = "jais"},
     {.name = "jais2"},
     {.name = "nemotron"},
-    {.name = "nemotron_h", .memory = mk::hybrid, .recurrent = rr::no_kv_heads_no_ffn, .rs_rollback = true,
-     .split_mode_tensor = false, .states = sr::mamba_groups},
-    {.name = "nemotron_h_moe", .memory = mk::hybrid, .recurrent = rr::no_kv_heads_no_ffn, .rs_rollback = true,
-     .split_mode_tensor = false, .mtp_context_is_attention = true, .states = sr::mamba_groups},
+    {.name = "nemotron_h",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads_no_ffn,
+     .rs_rollback = true,
+     .split_mode_tensor = false,
+     .states = sr::mamba_groups},
+    {.name = "nemotron_h_moe",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads_no_ffn,
+     .rs_rollback = true,
+     .split_mode_tensor = false,
+     .mtp_context_is_attention = true,
+     .states = sr::mamba_groups},
     {.name = "exaone"},
     {.name = "exaone4", .window_when = wr::of_64_layers, .window = 4096, .pattern = pr::period, .period = 4},
     {.name = "exaone-moe", .window_when = wr::always, .window = 128, .pattern = pr::period, .period = 4},
@@ -219,7 +267,10 @@ inline constexpr architecture architectures[] = {
     {.name = "arwkv7", .memory = mk::recurrent, .recurrent = rr::all, .states = sr::wkv},
     {.name = "granite"},
     {.name = "granitemoe"},
-    {.name = "granitehybrid", .memory = mk::hybrid, .recurrent = rr::no_kv_heads, .split_mode_tensor = false,
+    {.name = "granitehybrid",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads,
+     .split_mode_tensor = false,
      .states = sr::mamba_groups},
     {.name = "graniteswitch", .has_router_layer = true},
     {.name = "granite_swa", .window_when = wr::always},
@@ -228,11 +279,21 @@ inline constexpr architecture architectures[] = {
     {.name = "plm"},
     {.name = "bailingmoe"},
     {.name = "bailingmoe2"},
-    {.name = "bailingmoe3", .memory = mk::hybrid, .recurrent = rr::no_kv_heads, .rs_rollback = true,
-     .split_mode_tensor = false, .mtp_context_is_attention = true, .states = sr::kda, .latent = true},
+    {.name = "bailingmoe3",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads,
+     .rs_rollback = true,
+     .split_mode_tensor = false,
+     .mtp_context_is_attention = true,
+     .states = sr::kda,
+     .latent = true},
     {.name = "dots1"},
-    {.name = "dots3note", .memory = mk::dsa_iswa, .window_when = wr::always, .indexer = ir::none_or_file,
-     .split_mode_tensor = false, .latent = true},
+    {.name = "dots3note",
+     .memory = mk::dsa_iswa,
+     .window_when = wr::always,
+     .indexer = ir::none_or_file,
+     .split_mode_tensor = false,
+     .latent = true},
     {.name = "arcee"},
     {.name = "afmoe", .window_when = wr::if_given, .pattern = pr::period, .period = 4},
     {.name = "laguna", .window_when = wr::if_given, .pattern = pr::period_dense_first, .period = 4},
@@ -245,9 +306,16 @@ inline constexpr architecture architectures[] = {
     {.name = "hy_v4", .memory = mk::dsa, .indexer = ir::none_or_file, .split_mode_tensor = false, .latent = true},
     {.name = "smollm3"},
     {.name = "gpt-oss", .window_when = wr::always, .pattern = pr::period, .period = 2},
-    {.name = "lfm2", .memory = mk::hybrid, .window_when = wr::attention_layers, .recurrent = rr::no_kv_heads,
-     .rs_rollback = true, .states = sr::short_conv},
-    {.name = "lfm2moe", .memory = mk::hybrid, .recurrent = rr::no_kv_heads, .rs_rollback = true,
+    {.name = "lfm2",
+     .memory = mk::hybrid,
+     .window_when = wr::attention_layers,
+     .recurrent = rr::no_kv_heads,
+     .rs_rollback = true,
+     .states = sr::short_conv},
+    {.name = "lfm2moe",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads,
+     .rs_rollback = true,
      .states = sr::short_conv},
     {.name = "dream", .memory = mk::none, .causal = false},
     {.name = "smallthinker", .window_when = wr::fixed, .window = 4096, .pattern = pr::period_dense_first, .period = 4},
@@ -256,8 +324,13 @@ inline constexpr architecture architectures[] = {
     {.name = "seed_oss"},
     {.name = "grovemoe"},
     {.name = "apertus"},
-    {.name = "minimax-01", .memory = mk::hybrid, .recurrent = rr::interval, .recurrent_interval = 8,
-     .split_mode_tensor = false, .recurrent_in_trunk_only = true, .states = sr::lightning},
+    {.name = "minimax-01",
+     .memory = mk::hybrid,
+     .recurrent = rr::interval,
+     .recurrent_interval = 8,
+     .split_mode_tensor = false,
+     .recurrent_in_trunk_only = true,
+     .states = sr::lightning},
     {.name = "hrm_text"},
     {.name = "minimax-m2", .split_mode_tensor = false},
     {.name = "minimax-m3", .memory = mk::msa, .split_mode_tensor = false},
@@ -274,13 +347,30 @@ inline constexpr architecture architectures[] = {
     {.name = "spark2_5", .window_when = wr::always},
     {.name = "llama-embed"},
     {.name = "maincoder"},
-    {.name = "kimi-linear", .memory = mk::hybrid, .recurrent = rr::no_kv_heads, .split_mode_tensor = false,
-     .states = sr::kda, .latent = true},
-    {.name = "kimi-k3", .memory = mk::hybrid, .recurrent = rr::no_kv_heads, .rs_rollback = true,
-     .split_mode_tensor = false, .value_is_latent = true, .states = sr::kda, .latent = true},
-    {.name = "glm5-next", .memory = mk::hybrid_idx, .recurrent = rr::no_kv_heads, .indexer = ir::all_or_file,
-     .rs_rollback = true, .split_mode_tensor = false, .recurrent_in_trunk_only = true, .value_is_latent = true,
-     .states = sr::kda, .latent = true},
+    {.name = "kimi-linear",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads,
+     .split_mode_tensor = false,
+     .states = sr::kda,
+     .latent = true},
+    {.name = "kimi-k3",
+     .memory = mk::hybrid,
+     .recurrent = rr::no_kv_heads,
+     .rs_rollback = true,
+     .split_mode_tensor = false,
+     .value_is_latent = true,
+     .states = sr::kda,
+     .latent = true},
+    {.name = "glm5-next",
+     .memory = mk::hybrid_idx,
+     .recurrent = rr::no_kv_heads,
+     .indexer = ir::all_or_file,
+     .rs_rollback = true,
+     .split_mode_tensor = false,
+     .recurrent_in_trunk_only = true,
+     .value_is_latent = true,
+     .states = sr::kda,
+     .latent = true},
     {.name = "talkie"},
     {.name = "mellum", .window_when = wr::if_given, .pattern = pr::period, .period = 4},
     {.name = "nanbeige", .loops = true},

@@ -12,35 +12,35 @@
 
 namespace kvbudget::llama_cpp {
 
-inline constexpr std::uint32_t max_layers = 512;  ///< LLAMA_MAX_LAYERS
+inline constexpr std::uint32_t max_layers = 512;     ///< LLAMA_MAX_LAYERS
 inline constexpr std::uint32_t max_sequences = 256;  ///< LLAMA_MAX_SEQ
 
 /// Why the engine does not load the model or create the context. `none`: it does.
 enum class refusal_reason : std::uint8_t {
   none,
-  block_count_out_of_range,         ///< not 1 … 512 layers
+  block_count_out_of_range,  ///< not 1 … 512 layers
   nextn_layers_exceed_block_count,
-  missing_key,                      ///< of the file; `key` names it
-  wrong_type,                       ///< of the file: `key`, `found`, `expected`
-  wrong_array_length,               ///< of the file; `key`
-  unusable_value,                   ///< of the file: `key` with the number `head`, on which the engine stops
-  no_layer_slides,                  ///< a window, but no layer that uses it
-  shared_layer_has_no_source,       ///< the last layer with a cache must be full, the one before it sliding
-  no_context_length,                ///< n_ctx 0 and no context length in the file
-  no_batch,                         ///< n_batch and n_ubatch 0
-  n_seq_max_too_large,              ///< more than 256
-  n_seq_max_over_outputs,           ///< more sequences than outputs of a batch: `head` of them; an assertion
-  different_kv_types,               ///< of a model that keeps a latent
+  missing_key,                 ///< of the file; `key` names it
+  wrong_type,                  ///< of the file: `key`, `found`, `expected`
+  wrong_array_length,          ///< of the file; `key`
+  unusable_value,              ///< of the file: `key` with the number `head`, on which the engine stops
+  no_layer_slides,             ///< a window, but no layer that uses it
+  shared_layer_has_no_source,  ///< the last layer with a cache must be full, the one before it sliding
+  no_context_length,           ///< n_ctx 0 and no context length in the file
+  no_batch,                    ///< n_batch and n_ubatch 0
+  n_seq_max_too_large,         ///< more than 256
+  n_seq_max_over_outputs,      ///< more sequences than outputs of a batch: `head` of them; an assertion
+  different_kv_types,          ///< of a model that keeps a latent
   quantized_v_needs_flash_attn,
-  k_block_does_not_divide_head,     ///< `block`, `head`
-  v_block_does_not_divide_head,     ///< `block`, `head`
-  row_is_not_whole_blocks,          ///< a cache row of `head` elements in blocks of `block`; an assertion of ggml
+  k_block_does_not_divide_head,  ///< `block`, `head`
+  v_block_does_not_divide_head,  ///< `block`, `head`
+  row_is_not_whole_blocks,       ///< a cache row of `head` elements in blocks of `block`; an assertion of ggml
   no_mtp_layers,
   main_gpu_out_of_range,
-  split_mode_tensor_unsupported,    ///< by the engine for this architecture
+  split_mode_tensor_unsupported,  ///< by the engine for this architecture
   split_mode_tensor_needs_flash_attn,
-  split_mode_tensor_not_computed,   ///< the engine does it; this library does not know the shares
-  needs_target_context              ///< a draft model that lives in its target's cache
+  split_mode_tensor_not_computed,  ///< the engine does it; this library does not know the shares
+  needs_target_context             ///< a draft model that lives in its target's cache
 };
 
 /// A refusal with the numbers of the engine's message.
@@ -48,8 +48,8 @@ struct refusal {
   refusal_reason reason = refusal_reason::none;
   std::uint32_t block = 0;
   std::uint32_t head = 0;
-  std::string_view key = {};       ///< without the architecture's prefix
-  std::string_view found = {};     ///< types by GGUF's names
+  std::string_view key = {};    ///< without the architecture's prefix
+  std::string_view found = {};  ///< types by GGUF's names
   std::string_view expected = {};
 
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason != refusal_reason::none; }
@@ -96,24 +96,24 @@ class per_layer {
 /// The GGUF keys that matter for memory, under their own names without the architecture's prefix.
 struct metadata {
   const llama_cpp::architecture* architecture = nullptr;
-  refusal refused;                                       ///< why the loader gives up on the file's keys
-  std::uint32_t block_count = 0;                         ///< layers, those for multi-token prediction included
+  refusal refused;                ///< why the loader gives up on the file's keys
+  std::uint32_t block_count = 0;  ///< layers, those for multi-token prediction included
   std::uint32_t nextn_predict_layers = 0;
   std::uint32_t context_length = 0;
   std::uint32_t embedding_length = 0;
   per_layer head_count;
-  per_layer head_count_kv;                               ///< default: head_count
-  per_layer feed_forward_length;                         ///< only whether it is 0 matters (nemotron_h)
-  std::optional<bool> causal;                            ///< attention.causal
-  std::optional<std::uint32_t> key_length;               ///< attention.*; default: embedding_length / head_count
+  per_layer head_count_kv;                  ///< default: head_count
+  per_layer feed_forward_length;            ///< only whether it is 0 matters (nemotron_h)
+  std::optional<bool> causal;               ///< attention.causal
+  std::optional<std::uint32_t> key_length;  ///< attention.*; default: embedding_length / head_count
   std::optional<std::uint32_t> value_length;
-  std::optional<std::uint32_t> key_length_swa;           ///< default: key_length
+  std::optional<std::uint32_t> key_length_swa;  ///< default: key_length
   std::optional<std::uint32_t> value_length_swa;
-  std::uint32_t key_length_mla = 0;                      ///< with value_length_mla: one latent row, no V
+  std::uint32_t key_length_mla = 0;  ///< with value_length_mla: one latent row, no V
   std::uint32_t value_length_mla = 0;
   std::uint32_t kv_lora_rank = 0;
   std::optional<std::uint32_t> sliding_window;
-  per_layer sliding_window_pattern;                      ///< one number: the period
+  per_layer sliding_window_pattern;  ///< one number: the period
   std::uint32_t shared_kv_layers = 0;
   std::uint32_t leading_dense_block_count = 0;
   per_layer recurrent_layers;
@@ -132,8 +132,8 @@ struct metadata {
   per_layer indexer_types;
   per_layer compress_ratios;
   std::uint32_t hyper_connection_count = 0;
-  std::uint32_t num_loops = 1;                           ///< nanbeige: every layer is run, and cached, that often
-  std::optional<std::uint32_t> ple_layer;                ///< qwen4exp: the layer with an n-gram embedding
+  std::uint32_t num_loops = 1;             ///< nanbeige: every layer is run, and cached, that often
+  std::optional<std::uint32_t> ple_layer;  ///< qwen4exp: the layer with an n-gram embedding
   std::uint32_t ple_ngram_size = 0;
   std::uint32_t ple_conv_kernel = 0;
 };
@@ -151,31 +151,31 @@ struct layer_facts {
 /// llama_hparams: what the engine goes by when it creates its memory.
 struct hparams {
   const llama_cpp::architecture* architecture = nullptr;
-  refusal refused;                      ///< why the engine does not load this file
-  std::uint32_t block_count = 0;        ///< as the file says, whatever becomes of it
+  refusal refused;                ///< why the engine does not load this file
+  std::uint32_t block_count = 0;  ///< as the file says, whatever becomes of it
   std::uint32_t n_ctx_train = 0;
   std::uint32_t n_embd = 0;
-  std::uint32_t n_layer_all = 0;        ///< with the layers for multi-token prediction
+  std::uint32_t n_layer_all = 0;  ///< with the layers for multi-token prediction
   std::uint32_t n_layer_nextn = 0;
   bool router_layer = false;
   bool causal_attn = true;
-  std::uint32_t n_layer_kv = 0;         ///< the first so many layers have a cache
-  std::uint32_t n_head = 0;             ///< of layer 0
+  std::uint32_t n_layer_kv = 0;  ///< the first so many layers have a cache
+  std::uint32_t n_head = 0;      ///< of layer 0
   std::uint32_t n_embd_head_k_full = 0;
   std::uint32_t n_embd_head_v_full = 0;
   std::uint32_t n_embd_head_k_swa = 0;
   std::uint32_t n_embd_head_v_swa = 0;
   bool is_mla = false;
-  bool has_window = false;              ///< swa_type is not NONE
-  bool draft_of_dsv4 = false;           ///< one window over all layers, prediction layers included (dflash)
+  bool has_window = false;     ///< swa_type is not NONE
+  bool draft_of_dsv4 = false;  ///< one window over all layers, prediction layers included (dflash)
   std::uint32_t n_swa = 0;
   std::uint32_t n_layer_dense_lead = 0;
   std::uint32_t indexer_head_size = 0;
   std::uint32_t indexer_kpool = 0;
   std::uint32_t indexer_top_k = 0;
-  checked_count n_embd_r;               ///< elements of a layer's convolution or token-shift state
-  checked_count n_embd_s;               ///< elements of a layer's recurrent state
-  checked_count ple_conv_state;         ///< elements of the n-gram embedding's history, kept on `ple_layer`
+  checked_count n_embd_r;        ///< elements of a layer's convolution or token-shift state
+  checked_count n_embd_s;        ///< elements of a layer's recurrent state
+  checked_count ple_conv_state;  ///< elements of the n-gram embedding's history, kept on `ple_layer`
   std::uint32_t ple_layer = max_layers;
   layer_facts layers[max_layers]{};
 
@@ -254,8 +254,8 @@ constexpr void load_window(const metadata& m, hparams& h) noexcept {
   }
   const std::uint32_t period = m.sliding_window_pattern.given() ? m.sliding_window_pattern[0] : a.period;
   for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
-    h.layers[il].slides = period == 0 || (a.pattern == pattern_rule::period ? il % period < period - 1
-                                                                            : il % period != 0);
+    h.layers[il].slides =
+        period == 0 || (a.pattern == pattern_rule::period ? il % period < period - 1 : il % period != 0);
   }
 }
 
@@ -324,9 +324,7 @@ constexpr void load_states(const metadata& m, hparams& h) noexcept {
       if (m.wkv_head_size != 0) h.n_embd_r = checked_count(m.token_shift_count) * n_embd;
       h.n_embd_s = n_embd * m.wkv_head_size;
       break;
-    case state_rule::lightning:
-      h.n_embd_s = checked_count(h.n_embd_head_k_full) * h.n_embd_head_k_full * heads;
-      break;
+    case state_rule::lightning: h.n_embd_s = checked_count(h.n_embd_head_k_full) * h.n_embd_head_k_full * heads; break;
   }
   if (h.architecture->ngrams && m.ple_layer && m.ple_conv_kernel > 0) {
     h.ple_layer = *m.ple_layer;

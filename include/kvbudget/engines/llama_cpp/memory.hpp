@@ -19,8 +19,17 @@ inline constexpr std::uint32_t cells_pad = 256;
 
 /// Which layers a cache holds.
 enum class layer_set : std::uint8_t {
-  all, trunk, mtp, attention, attention_trunk, attention_without_ffn, indexed_trunk, indexed_attention_trunk,
-  after_dense_lead, csa, hca
+  all,
+  trunk,
+  mtp,
+  attention,
+  attention_trunk,
+  attention_without_ffn,
+  indexed_trunk,
+  indexed_attention_trunk,
+  after_dense_lead,
+  csa,
+  hca
 };
 /// Of these, which by their window.
 enum class window_part : std::uint8_t { any, dense, sliding };
@@ -98,7 +107,7 @@ struct memory_shape {
   bool recurrent = false;
   bool states_of_mtp_context = false;  ///< the module exists, and holds no layer
   bool compressors = false;
-  bool stream_per_sequence = false;    ///< kv_unified does not join the streams
+  bool stream_per_sequence = false;  ///< kv_unified does not join the streams
 };
 
 constexpr void add_attention(memory_shape& m, const hparams& h, layer_set set) noexcept {
@@ -167,8 +176,8 @@ constexpr void add_attention(memory_shape& m, const hparams& h, layer_set set) n
         break;
       }
       m.caches.push_back({"main", layer_set::trunk, window_part::dense, cell_rule::context, row_rule::heads, h.is_mla});
-      m.caches.push_back({"indexer", layer_set::indexed_trunk, window_part::any, cell_rule::context,
-                          row_rule::index_keys, h.is_mla});
+      m.caches.push_back(
+          {"indexer", layer_set::indexed_trunk, window_part::any, cell_rule::context, row_rule::index_keys, h.is_mla});
       m.caches.push_back({"swa", layer_set::trunk, window_part::sliding, cell_rule::window, row_rule::heads, h.is_mla});
       break;
     case memory_kind::msa:

@@ -10,10 +10,10 @@ namespace kvbudget::llama_cpp {
 
 /// One llama_kv_cache.
 struct cache_plan {
-  const char* name = "";        ///< main, base, swa, indexer, csa, hca, lid
-  std::uint64_t cells = 0;      ///< per stream
+  const char* name = "";    ///< main, base, swa, indexer, csa, hca, lid
+  std::uint64_t cells = 0;  ///< per stream
   std::uint32_t n_stream = 0;
-  std::uint32_t layers = 0;     ///< layers with a tensor here, be it of 0 bytes
+  std::uint32_t layers = 0;  ///< layers with a tensor here, be it of 0 bytes
   std::uint64_t k_bytes = 0;
   std::uint64_t v_bytes = 0;
 };
@@ -21,17 +21,17 @@ struct cache_plan {
 /// llama_memory_recurrent.
 struct recurrent_plan {
   bool exists = false;
-  std::uint32_t cells = 0;      ///< sequences
-  std::uint32_t layers = 0;     ///< layers with a state
-  std::uint64_t r_bytes = 0;    ///< convolution or token shift
-  std::uint64_t s_bytes = 0;    ///< recurrent state
-  std::uint64_t p_bytes = 0;    ///< history of an n-gram embedding
+  std::uint32_t cells = 0;    ///< sequences
+  std::uint32_t layers = 0;   ///< layers with a state
+  std::uint64_t r_bytes = 0;  ///< convolution or token shift
+  std::uint64_t s_bytes = 0;  ///< recurrent state
+  std::uint64_t p_bytes = 0;  ///< history of an n-gram embedding
 };
 
 /// A compressor's state (llama_dsv4_comp_state): kv and score rows in f32.
 struct compressor_plan {
-  const char* kind = "";        ///< csa, hca, lid
-  const char* name = "";        ///< of its pools
+  const char* kind = "";  ///< csa, hca, lid
+  const char* name = "";  ///< of its pools
   std::uint32_t ratio = 0;
   std::uint32_t rows = 0;
   std::uint64_t row_elements = 0;
@@ -42,8 +42,8 @@ struct compressor_plan {
 /// What one context allocates. With `refused` only the numbers that the engine had settled by then are set.
 struct context_plan {
   refusal refused;
-  std::uint64_t n_ctx = 0;        ///< of all sequences, after rounding
-  std::uint64_t n_ctx_seq = 0;    ///< of one sequence
+  std::uint64_t n_ctx = 0;      ///< of all sequences, after rounding
+  std::uint64_t n_ctx_seq = 0;  ///< of one sequence
   std::uint64_t n_batch = 0;
   std::uint64_t n_ubatch = 0;
   std::uint32_t n_seq_max = 0;
@@ -54,7 +54,7 @@ struct context_plan {
   std::uint64_t k_bytes = 0;
   std::uint64_t v_bytes = 0;
   std::uint64_t total_bytes = 0;
-  std::uint32_t cpu = 0;          ///< the device number that stands for the CPU: the one after the last GPU
+  std::uint32_t cpu = 0;  ///< the device number that stands for the CPU: the one after the last GPU
   std::uint64_t bytes_per_device[max_devices + 1]{};
   std::uint32_t layers_per_device[max_devices + 1]{};  ///< layers that keep something there
   fixed_vector<pool, 10 * (max_devices + 1)> pools;
@@ -62,7 +62,7 @@ struct context_plan {
 
 /// What one layer keeps.
 struct layer_plan {
-  bool attention = false;         ///< it has K or V tensors, be they of 0 bytes
+  bool attention = false;  ///< it has K or V tensors, be they of 0 bytes
   bool slides = false;
   bool recurrent = false;
   std::uint64_t k_bytes = 0;
@@ -218,8 +218,8 @@ struct layer_plan {
   for (const cache_shape& shape : memory.caches) {
     if (!contains(shape, h, il)) continue;
     const row_elements row = row_of(shape, h, il, widest_v);
-    const checked_count units = c.cells(shape.cells, h, s) *
-                                (s.kv_unified && !memory.stream_per_sequence ? 1U : c.n_seq_max);
+    const checked_count units =
+        c.cells(shape.cells, h, s) * (s.kv_unified && !memory.stream_per_sequence ? 1U : c.n_seq_max);
     const std::uint64_t k = (s.type_k.row_bytes(row.k) * units).value();
     const std::uint64_t v = (s.type_v.row_bytes(row.v) * units).value();
     layer.attention = true;

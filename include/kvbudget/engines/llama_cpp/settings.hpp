@@ -17,24 +17,24 @@ enum class split_mode : std::uint8_t { none, layer, row, tensor };
 /// llama_context_params and llama_model_params, as far as they matter for memory, under their own names.
 /// The initial values are those of the C API (llama_context_default_params, llama_model_default_params).
 struct settings {
-  std::uint32_t n_ctx = 512;      ///< positions of all sequences together; 0: the model's context length
+  std::uint32_t n_ctx = 512;  ///< positions of all sequences together; 0: the model's context length
   std::uint32_t n_batch = 2048;
-  std::uint32_t n_ubatch = 512;   ///< 0: n_batch
+  std::uint32_t n_ubatch = 512;  ///< 0: n_batch
   std::uint32_t n_seq_max = 1;
   storage_type type_k = f16;
   storage_type type_v = f16;
   flash_attention flash_attn = flash_attention::automatic;
-  bool kv_unified = false;        ///< one buffer for all sequences
-  bool swa_full = true;           ///< sliding layers get full-length caches too
-  bool offload_kqv = true;        ///< caches beside their layers; false: all on the CPU
-  std::uint32_t n_rs_seq = 0;     ///< snapshots of recurrent states for rollback
+  bool kv_unified = false;     ///< one buffer for all sequences
+  bool swa_full = true;        ///< sliding layers get full-length caches too
+  bool offload_kqv = true;     ///< caches beside their layers; false: all on the CPU
+  std::uint32_t n_rs_seq = 0;  ///< snapshots of recurrent states for rollback
   context_type ctx_type = context_type::standard;
-  bool load_mtp = false;          ///< has no influence on caches
+  bool load_mtp = false;                 ///< has no influence on caches
   bool one_output_per_sequence = false;  ///< n_outputs_max as llama-server sets it; else n_batch outputs
-  std::int32_t n_gpu_layers = -1; ///< the last so many layers, the output layer counting as one; negative: all
+  std::int32_t n_gpu_layers = -1;        ///< the last so many layers, the output layer counting as one; negative: all
   llama_cpp::split_mode split = llama_cpp::split_mode::layer;
   std::int32_t main_gpu = 0;
-  std::uint32_t devices = 0;      ///< number of GPUs
+  std::uint32_t devices = 0;  ///< number of GPUs
   /// Proportions per device; all 0: by free memory, here `device_memory`, or equal parts where that is 0 as well.
   float tensor_split[max_devices]{};
   std::uint64_t device_memory[max_devices]{};

@@ -218,8 +218,8 @@ namespace detail {
 
 [[nodiscard]] constexpr bool validate_triton(const attention_selector& s) noexcept {
   const cache_dtype t = s.cache_dtype;
-  return s.head_size >= 32 && (!is_quantized(t) || is_fp8_or_e4m3(t) || t == cache_dtype::fp8_e5m2 ||
-                               is_per_token_head(t));
+  return s.head_size >= 32 &&
+         (!is_quantized(t) || is_fp8_or_e4m3(t) || t == cache_dtype::fp8_e5m2 || is_per_token_head(t));
 }
 
 }  // namespace detail
@@ -248,8 +248,8 @@ namespace detail {
     case triton_attn: return !c.use_dcp && detail::validate_triton(s);
     case flex_attention: return !c.use_dcp && plain && !s.sinks;
     case turboquant:
-      return half && s.decoder && !s.non_causal && is_turboquant(t) && !s.sinks && !s.sliding_window &&
-             !c.mm_prefix && !c.use_dcp;
+      return half && s.decoder && !s.non_causal && is_turboquant(t) && !s.sinks && !s.sliding_window && !c.mm_prefix &&
+             !c.use_dcp;
     case triton_flash_attn: {
       // Both halves must take the layer; only the Triton half sees images (backends/composite.py).
       backend_context causal = c;
@@ -362,8 +362,7 @@ struct backend_choice {
                                                       const backend_context& c) {
   using enum attention_backend;
   const auto fixed = [](attention_backend b) { return backend_choice{b, refusal::none}; };
-  attention_selector s{layer.head_size, type, false, false, layer.sinks, layer.window != 0, true,
-                       layer.non_causal};
+  attention_selector s{layer.head_size, type, false, false, layer.sinks, layer.window != 0, true, layer.non_causal};
   switch (layer.role) {
     case layer_role::recurrent: return fixed(none);
     case layer_role::dsa_indexer: return fixed(deepseek_v32_indexer);

@@ -67,10 +67,10 @@ struct block_size_choice {
 struct block_size_inputs {
   backend_context context{};
   attention_backend first_backend = attention_backend::none;
-  std::uint64_t backend_alignment = 1;  ///< common multiple of every backend's smallest kernel block
+  std::uint64_t backend_alignment = 1;                     ///< common multiple of every backend's smallest kernel block
   vllm::cache_dtype cache_dtype = cache_dtype::automatic;  ///< of the whole model, as the backends settled it
-  std::uint64_t num_kv_heads = 0;   ///< per rank, model level
-  std::uint64_t head_size = 0;      ///< model level
+  std::uint64_t num_kv_heads = 0;                          ///< per rank, model level
+  std::uint64_t head_size = 0;                             ///< model level
   bool use_mla = false;
   bool has_skip_layers = false;
 };
@@ -78,8 +78,9 @@ struct block_size_inputs {
 /// One token of one attention layer at model level, packed as `backend` does, in type `type`.
 [[nodiscard]] constexpr std::uint64_t token_page_bytes(const block_size_inputs& in, attention_backend backend,
                                                        cache_dtype type) {
-  return pack(backend, type, in.num_kv_heads, in.head_size, in.head_size,
-              element_bytes(type, in.context.model_dtype)).token_bytes().value();
+  return pack(backend, type, in.num_kv_heads, in.head_size, in.head_size, element_bytes(type, in.context.model_dtype))
+      .token_bytes()
+      .value();
 }
 
 struct aligned_block_size {
@@ -120,7 +121,7 @@ struct aligned_block_size {
 
 struct heterogeneous_block_size {
   std::uint64_t block_size = default_block_size;
-  std::uint64_t skip_page_size_padded = 0;   ///< 0: pages agree per token
+  std::uint64_t skip_page_size_padded = 0;  ///< 0: pages agree per token
   std::uint64_t mamba_page_size_padded = 0;
   refusal reason = refusal::none;
 };

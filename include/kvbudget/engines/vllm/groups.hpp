@@ -31,7 +31,7 @@ struct group_family {
   std::uint32_t count = 1;
   std::uint32_t first_member = 0;
   std::uint32_t num_members = 0;
-  bool uniform_type = false;       ///< the page of a group is the sum of its layers' pages
+  bool uniform_type = false;         ///< the page of a group is the sum of its layers' pages
   std::uint32_t padding_layers = 0;  ///< positions that no layer fills, over all groups of the family
   std::uint64_t specs = 0;           ///< bit i: layers of kv_cache_groups::specs[i] are in this family
 };
@@ -92,9 +92,9 @@ enum class merge_result : std::uint8_t { merged, different, window_conflict };
   if (into.kind != other.kind || !into.is_full()) return merge_result::different;
   const auto united = [](std::uint64_t a, std::uint64_t b) { return a != 0 ? a : b; };
   kv_cache_spec a = into, b = other;
-  const bool conflict = (a.sliding_window != 0 && b.sliding_window != 0 && a.sliding_window != b.sliding_window) ||
-                        (a.attention_chunk_size != 0 && b.attention_chunk_size != 0 &&
-                         a.attention_chunk_size != b.attention_chunk_size);
+  const bool conflict =
+      (a.sliding_window != 0 && b.sliding_window != 0 && a.sliding_window != b.sliding_window) ||
+      (a.attention_chunk_size != 0 && b.attention_chunk_size != 0 && a.attention_chunk_size != b.attention_chunk_size);
   a.sliding_window = b.sliding_window = united(a.sliding_window, b.sliding_window);
   a.attention_chunk_size = b.attention_chunk_size = united(a.attention_chunk_size, b.attention_chunk_size);
   if (conflict) return merge_result::window_conflict;
@@ -328,10 +328,10 @@ template <class Values>
 /// until they fit beside what a block needs anyway.
 constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
   struct bucket {
-    std::size_t first = 0;           // index of the spec that opened it
-    std::size_t first_member = 0;    // members: one for each page size
+    std::size_t first = 0;         // index of the spec that opened it
+    std::size_t first_member = 0;  // members: one for each page size
     std::size_t num_members = 0;
-    std::uint32_t most = 0;          // get_max_layers_per_page_size
+    std::uint32_t most = 0;  // get_max_layers_per_page_size
     std::uint32_t num_layers = 0;
     bool balanced = true;
     std::uint64_t specs = 0;
@@ -394,8 +394,8 @@ constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
     const std::uint32_t n = is_state_bucket(b) ? b.num_layers : num_groups_for(b);
     checked_count widest = 0U;
     for (std::size_t m = b.first_member; m < b.first_member + b.num_members; ++m) {
-      widest += specs[groups.members[m].spec].spec.page_size_bytes() *
-                detail::div_ceil_u32(groups.members[m].num_layers, n);
+      widest +=
+          specs[groups.members[m].spec].spec.page_size_bytes() * detail::div_ceil_u32(groups.members[m].num_layers, n);
     }
     anchor_bytes = larger(anchor_bytes, widest).value();
   }
@@ -473,8 +473,8 @@ constexpr void form_groups(kv_cache_groups& groups, kv_cache_layout layout, bool
 /// Layers and page of group `j` of a family, of one pipeline stage or of the whole model (`stage` past the last).
 struct group_shape {
   std::uint64_t num_layers = 0;
-  std::uint64_t page_size_bytes = 0;     ///< of the group's spec: the sum for mixed layers
-  std::uint64_t bytes_per_block = 0;     ///< of all its layers
+  std::uint64_t page_size_bytes = 0;  ///< of the group's spec: the sum for mixed layers
+  std::uint64_t bytes_per_block = 0;  ///< of all its layers
 };
 [[nodiscard]] constexpr group_shape shape_of_group(const kv_cache_groups& groups, const group_family& family,
                                                    std::uint64_t j, std::size_t stage = max_pipeline_stages) {

@@ -43,9 +43,10 @@ struct request {
 }
 
 /// Of them, those that the request has in common with others of the same first `prefix` tokens when it has its full
-/// length: whole blocks, in multiples of the alignment in which the engine reuses prefixes, and of a window only what it
-/// still keeps. States are not shared, and nothing is without prefix caching.
-[[nodiscard]] constexpr checked_count common_blocks(const cache_plan& p, const request& r, std::uint64_t prefix) noexcept {
+/// length: whole blocks, in multiples of the alignment in which the engine reuses prefixes, and of a window only what
+/// it still keeps. States are not shared, and nothing is without prefix caching.
+[[nodiscard]] constexpr checked_count common_blocks(const cache_plan& p, const request& r,
+                                                    std::uint64_t prefix) noexcept {
   if (!p.resolved.enable_prefix_caching || p.cache_hit_alignment == 0) return 0U;
   const std::uint64_t length = (checked_count(r.prompt) + r.generation).value_or(0);
   // The last token of a prompt is computed in any case (v1/core/kv_cache_manager.py:get_computed_blocks).

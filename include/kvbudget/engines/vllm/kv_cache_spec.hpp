@@ -8,22 +8,28 @@
 namespace kvbudget::vllm {
 
 enum class spec_kind : std::uint8_t {
-  full_attention, mla_attention, sliding_window, sliding_window_mla, chunked_local_attention, cross_attention, mamba
+  full_attention,
+  mla_attention,
+  sliding_window,
+  sliding_window_mla,
+  chunked_local_attention,
+  cross_attention,
+  mamba
 };
-inline constexpr const char* spec_kind_names[] = {"FullAttentionSpec", "MLAAttentionSpec", "SlidingWindowSpec",
-                                                  "SlidingWindowMLASpec", "ChunkedLocalAttentionSpec",
-                                                  "CrossAttentionSpec", "MambaSpec"};
+inline constexpr const char* spec_kind_names[] = {
+    "FullAttentionSpec",         "MLAAttentionSpec",   "SlidingWindowSpec", "SlidingWindowMLASpec",
+    "ChunkedLocalAttentionSpec", "CrossAttentionSpec", "MambaSpec"};
 
 /// KVCacheSpec and its subclasses. Two layers share a group only when the fields that vLLM compares are equal.
 struct kv_cache_spec {
   spec_kind kind = spec_kind::full_attention;
-  std::uint64_t block_size = 16;       ///< tokens of one block
-  std::uint64_t num_heads = 1;         ///< head slots of the page
-  std::uint64_t cell_bytes = 0;        ///< one head slot of one stored state
-  std::uint64_t tokens_per_state = 1;  ///< DeepSeek-V4 stores one row for several tokens
-  std::uint64_t page_alignment = 0;    ///< the page itself is rounded up to this; 0: it is not
-  std::uint64_t page_size_padded = 0;  ///< 0: none
-  std::uint64_t stride_alignment = 0;  ///< bytes between blocks must be a multiple; 0: any
+  std::uint64_t block_size = 16;          ///< tokens of one block
+  std::uint64_t num_heads = 1;            ///< head slots of the page
+  std::uint64_t cell_bytes = 0;           ///< one head slot of one stored state
+  std::uint64_t tokens_per_state = 1;     ///< DeepSeek-V4 stores one row for several tokens
+  std::uint64_t page_alignment = 0;       ///< the page itself is rounded up to this; 0: it is not
+  std::uint64_t page_size_padded = 0;     ///< 0: none
+  std::uint64_t stride_alignment = 0;     ///< bytes between blocks must be a multiple; 0: any
   std::uint64_t stride_kernel_block = 0;  ///< or: whole kernel blocks of up to so many tokens
   std::uint64_t sliding_window = 0;
   std::uint64_t attention_chunk_size = 0;
@@ -33,10 +39,10 @@ struct kv_cache_spec {
   std::uint64_t head_size_v = 0;
   std::uint64_t element_bytes = 2;
   vllm::cache_dtype cache_dtype = cache_dtype::automatic;
-  std::uint8_t cache_role = 0;       ///< 1: an indexer's keys
-  std::uint8_t model_version = 0;    ///< 1: DeepSeek-V4
+  std::uint8_t cache_role = 0;     ///< 1: an indexer's keys
+  std::uint8_t model_version = 0;  ///< 1: DeepSeek-V4
   bool is_index_group_leader = false;
-  bool one_tp_shard = false;         ///< max_tp_shards 1: every tensor-parallel rank holds the same bytes
+  bool one_tp_shard = false;  ///< max_tp_shards 1: every tensor-parallel rank holds the same bytes
   bool dcp_sharded = false;
   std::uint64_t state_bytes = 0;                    ///< mamba
   std::uint64_t num_speculative_blocks = 0;         ///< mamba

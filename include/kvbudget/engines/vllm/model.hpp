@@ -14,14 +14,45 @@ namespace kvbudget::vllm {
 
 /// `--kv-cache-dtype` (config/cache.py: CacheDType). `automatic` is spelled "auto": the model's own type.
 enum class cache_dtype : std::uint8_t {
-  automatic, float16, bfloat16, fp8, fp8_e4m3, fp8_e5m2, fp8_inc, fp8_ds_mla, nvfp4_ds_mla, turboquant_k8v4,
-  turboquant_4bit_nc, turboquant_k3v4_nc, turboquant_3bit_nc, ultraquant_4bit, int4_per_token_head,
-  int8_per_token_head, fp8_per_token_head, nvfp4, nvfp4_4over6
+  automatic,
+  float16,
+  bfloat16,
+  fp8,
+  fp8_e4m3,
+  fp8_e5m2,
+  fp8_inc,
+  fp8_ds_mla,
+  nvfp4_ds_mla,
+  turboquant_k8v4,
+  turboquant_4bit_nc,
+  turboquant_k3v4_nc,
+  turboquant_3bit_nc,
+  ultraquant_4bit,
+  int4_per_token_head,
+  int8_per_token_head,
+  fp8_per_token_head,
+  nvfp4,
+  nvfp4_4over6
 };
-inline constexpr const char* cache_dtype_names[] = {
-    "auto", "float16", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "nvfp4_ds_mla",
-    "turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc", "ultraquant_4bit",
-    "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head", "nvfp4", "nvfp4_4over6"};
+inline constexpr const char* cache_dtype_names[] = {"auto",
+                                                    "float16",
+                                                    "bfloat16",
+                                                    "fp8",
+                                                    "fp8_e4m3",
+                                                    "fp8_e5m2",
+                                                    "fp8_inc",
+                                                    "fp8_ds_mla",
+                                                    "nvfp4_ds_mla",
+                                                    "turboquant_k8v4",
+                                                    "turboquant_4bit_nc",
+                                                    "turboquant_k3v4_nc",
+                                                    "turboquant_3bit_nc",
+                                                    "ultraquant_4bit",
+                                                    "int4_per_token_head",
+                                                    "int8_per_token_head",
+                                                    "fp8_per_token_head",
+                                                    "nvfp4",
+                                                    "nvfp4_4over6"};
 
 /// Types of the model, and of convolution and recurrent states (config/cache.py: MambaDType).
 enum class state_dtype : std::uint8_t { automatic, float32, float16, bfloat16 };
@@ -61,30 +92,73 @@ inline constexpr const char* state_dtype_names[] = {"auto", "float32", "float16"
 /// The attention backends that a CUDA device may get (v1/attention/backends/registry.py), and those that a model brings
 /// along itself. `none`: the layer is recurrent.
 enum class attention_backend : std::uint8_t {
-  none, flash_attn, flashinfer, triton_attn, flex_attention, turboquant, triton_flash_attn, triton_flashinfer,
-  flash_attn_diffkv, triton_attn_diffkv, flash_attn_mla, flashmla, flashinfer_mla, cutlass_mla, triton_mla,
-  flash_attn_mla_sparse, flashmla_sparse, flashinfer_mla_sparse, flashinfer_mla_sparse_sm90,
-  flashinfer_mla_sparse_sm120, deepseek_v32_indexer, flashmla_sparse_dsv4, deepseek_v4_indexer, deepseek_sparse_swa,
-  compressor, minimax_m3_sparse, minimax_m3_sparse_indexer
+  none,
+  flash_attn,
+  flashinfer,
+  triton_attn,
+  flex_attention,
+  turboquant,
+  triton_flash_attn,
+  triton_flashinfer,
+  flash_attn_diffkv,
+  triton_attn_diffkv,
+  flash_attn_mla,
+  flashmla,
+  flashinfer_mla,
+  cutlass_mla,
+  triton_mla,
+  flash_attn_mla_sparse,
+  flashmla_sparse,
+  flashinfer_mla_sparse,
+  flashinfer_mla_sparse_sm90,
+  flashinfer_mla_sparse_sm120,
+  deepseek_v32_indexer,
+  flashmla_sparse_dsv4,
+  deepseek_v4_indexer,
+  deepseek_sparse_swa,
+  compressor,
+  minimax_m3_sparse,
+  minimax_m3_sparse_indexer
 };
-inline constexpr const char* attention_backend_names[] = {
-    "NONE", "FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION", "TURBOQUANT", "TRITON_FLASH_ATTN",
-    "TRITON_FLASHINFER", "FLASH_ATTN_DIFFKV", "TRITON_ATTN_DIFFKV", "FLASH_ATTN_MLA", "FLASHMLA", "FLASHINFER_MLA",
-    "CUTLASS_MLA", "TRITON_MLA", "FLASH_ATTN_MLA_SPARSE", "FLASHMLA_SPARSE", "FLASHINFER_MLA_SPARSE",
-    "FLASHINFER_MLA_SPARSE_SM90", "FLASHINFER_MLA_SPARSE_SM120", "DEEPSEEK_V32_INDEXER", "FLASHMLA_SPARSE_DSV4",
-    "DEEPSEEK_V4_INDEXER", "DEEPSEEK_SPARSE_SWA", "COMPRESSOR", "MINIMAX_M3_SPARSE", "MINIMAX_M3_SPARSE_INDEXER"};
+inline constexpr const char* attention_backend_names[] = {"NONE",
+                                                          "FLASH_ATTN",
+                                                          "FLASHINFER",
+                                                          "TRITON_ATTN",
+                                                          "FLEX_ATTENTION",
+                                                          "TURBOQUANT",
+                                                          "TRITON_FLASH_ATTN",
+                                                          "TRITON_FLASHINFER",
+                                                          "FLASH_ATTN_DIFFKV",
+                                                          "TRITON_ATTN_DIFFKV",
+                                                          "FLASH_ATTN_MLA",
+                                                          "FLASHMLA",
+                                                          "FLASHINFER_MLA",
+                                                          "CUTLASS_MLA",
+                                                          "TRITON_MLA",
+                                                          "FLASH_ATTN_MLA_SPARSE",
+                                                          "FLASHMLA_SPARSE",
+                                                          "FLASHINFER_MLA_SPARSE",
+                                                          "FLASHINFER_MLA_SPARSE_SM90",
+                                                          "FLASHINFER_MLA_SPARSE_SM120",
+                                                          "DEEPSEEK_V32_INDEXER",
+                                                          "FLASHMLA_SPARSE_DSV4",
+                                                          "DEEPSEEK_V4_INDEXER",
+                                                          "DEEPSEEK_SPARSE_SWA",
+                                                          "COMPRESSOR",
+                                                          "MINIMAX_M3_SPARSE",
+                                                          "MINIMAX_M3_SPARSE_INDEXER"};
 
 /// What kind of module registers the cache.
 enum class layer_role : std::uint8_t {
-  attention,           ///< layers/attention/attention.py: full, or sliding when `window` is set
-  chunked_attention,   ///< layers/attention/chunked_local_attention.py, chunk of `window` tokens
-  cross_attention,     ///< layers/attention/cross_attention.py
-  diffkv_attention,    ///< models/mimo_v2.py: K and V of different width with a backend of its own
-  mla,                 ///< layers/attention/mla_attention.py; `num_kv_heads` is 1, `head_size` latent and rope
-  sparse_mla,          ///< the same, attending to the positions that an indexer picks
-  dsa_indexer,         ///< models/deepseek_v2.py: DeepseekV32IndexerCache
-  minimax_m3_sparse,   ///< models/minimax_m3: block-sparse attention
-  minimax_m3_indexer,  ///< models/minimax_m3/common/indexer.py
+  attention,               ///< layers/attention/attention.py: full, or sliding when `window` is set
+  chunked_attention,       ///< layers/attention/chunked_local_attention.py, chunk of `window` tokens
+  cross_attention,         ///< layers/attention/cross_attention.py
+  diffkv_attention,        ///< models/mimo_v2.py: K and V of different width with a backend of its own
+  mla,                     ///< layers/attention/mla_attention.py; `num_kv_heads` is 1, `head_size` latent and rope
+  sparse_mla,              ///< the same, attending to the positions that an indexer picks
+  dsa_indexer,             ///< models/deepseek_v2.py: DeepseekV32IndexerCache
+  minimax_m3_sparse,       ///< models/minimax_m3: block-sparse attention
+  minimax_m3_indexer,      ///< models/minimax_m3/common/indexer.py
   deepseek_v4_mla,         ///< models/deepseek_v4/attention.py, one row for `compress_ratio` tokens
   deepseek_v4_indexer,     ///< models/deepseek_v4/attention.py: DeepseekV4IndexerCache
   deepseek_v4_swa,         ///< v1/attention/backends/mla/sparse_swa.py: DeepseekV4SWACache
@@ -98,9 +172,9 @@ enum class state_kind : std::uint8_t { mamba1, mamba2, gated_delta_net, kda, sho
 /// A recurrent layer before tensor parallelism (layers/mamba/mamba_utils.py: MambaStateShapeCalculator).
 struct state_shape {
   state_kind kind = state_kind::mamba2;
-  std::uint32_t conv_dim = 0;       ///< channels of the convolution; for mamba2 those of x alone
-  std::uint32_t conv_kernel = 1;    ///< keeps conv_kernel - 1 columns, and one more for each speculative token
-  std::uint32_t n_groups = 0;       ///< mamba2: groups of B and C, `state_size` channels each, twice
+  std::uint32_t conv_dim = 0;     ///< channels of the convolution; for mamba2 those of x alone
+  std::uint32_t conv_kernel = 1;  ///< keeps conv_kernel - 1 columns, and one more for each speculative token
+  std::uint32_t n_groups = 0;     ///< mamba2: groups of B and C, `state_size` channels each, twice
   std::uint32_t state_size = 0;
   std::uint32_t num_heads = 0;      ///< heads of the recurrent state
   std::uint32_t head_elements = 0;  ///< elements of one head's state
@@ -113,14 +187,14 @@ struct layer_class {
   layer_role role = layer_role::attention;
   std::uint32_t num_kv_heads = 1;
   std::uint32_t head_size = 0;
-  std::uint32_t head_size_v = 0;     ///< 0: the same as head_size
-  std::uint32_t window = 0;          ///< tokens of the window or chunk; 0: none
-  std::uint32_t compress_ratio = 1;  ///< DeepSeek-V4: tokens per stored row
-  bool sinks = false;                ///< attention sinks: fewer backends qualify
-  bool has_indexer = false;          ///< sparse MLA with an indexer of its own
-  bool unquantized = false;          ///< keeps the model's type whatever --kv-cache-dtype says
-  bool non_causal = false;           ///< a draft whose tokens see one another
-  bool replicated_under_dcp = false; ///< a draft layer outside decode context parallelism
+  std::uint32_t head_size_v = 0;      ///< 0: the same as head_size
+  std::uint32_t window = 0;           ///< tokens of the window or chunk; 0: none
+  std::uint32_t compress_ratio = 1;   ///< DeepSeek-V4: tokens per stored row
+  bool sinks = false;                 ///< attention sinks: fewer backends qualify
+  bool has_indexer = false;           ///< sparse MLA with an indexer of its own
+  bool unquantized = false;           ///< keeps the model's type whatever --kv-cache-dtype says
+  bool non_causal = false;            ///< a draft whose tokens see one another
+  bool replicated_under_dcp = false;  ///< a draft layer outside decode context parallelism
   state_shape state{};
   friend constexpr bool operator==(const layer_class&, const layer_class&) noexcept = default;
 };
@@ -148,26 +222,26 @@ struct model {
   std::uint32_t num_attention_heads = 0;
   std::uint32_t num_kv_heads = 0;
   std::uint32_t head_size = 0;
-  std::uint64_t max_model_len = 2048;   ///< derived from the config
-  bool max_model_len_is_known = true;   ///< false: the config has none, and any --max-model-len is taken
+  std::uint64_t max_model_len = 2048;  ///< derived from the config
+  bool max_model_len_is_known = true;  ///< false: the config has none, and any --max-model-len is taken
   state_dtype dtype = state_dtype::bfloat16;
   state_dtype ssm_dtype = state_dtype::automatic;  ///< the config's word on the recurrent state
-  std::optional<state_shape> hybrid_state{};  ///< of the model class, which block sizes follow on every rank
+  std::optional<state_shape> hybrid_state{};       ///< of the model class, which block sizes follow on every rank
   cache_dtype checkpoint_cache_dtype = cache_dtype::automatic;  ///< what the quantized checkpoint asks for
-  bool checkpoint_fp8_attention = false;  ///< compressed-tensors with a kv_cache_scheme: ordinary attention is fp8
+  bool checkpoint_fp8_attention = false;    ///< compressed-tensors with a kv_cache_scheme: ordinary attention is fp8
   bool checkpoint_per_head_scales = false;  ///< that scheme is by head
   cache_dtype_rule dtype_rule = cache_dtype_rule::none;
   bool use_mla = false;
   bool is_hybrid = false;
   bool is_attention_free = false;
   bool is_encoder_decoder = false;
-  bool mm_prefix = false;           ///< images attend in both directions
-  bool mixed_head_sizes = false;    ///< Gemma 4: one FlashAttention version for two head sizes
-  bool logits_soft_cap = false;     ///< attn_logit_softcapping
+  bool mm_prefix = false;                   ///< images attend in both directions
+  bool mixed_head_sizes = false;            ///< Gemma 4: one FlashAttention version for two head sizes
+  bool logits_soft_cap = false;             ///< attn_logit_softcapping
   bool turboquant_finds_no_layers = false;  ///< the config of a hybrid does not name its full-attention layers
-  bool supports_pp = true;              ///< the model class implements SupportsPP
-  bool needs_kv_head_per_rank = false;  ///< the model class divides KV heads by ranks and does not replicate them
-  std::uint32_t largest_mm_item = 0;    ///< tokens of the largest multimodal item, where one must fit into a batch
+  bool supports_pp = true;                  ///< the model class implements SupportsPP
+  bool needs_kv_head_per_rank = false;      ///< the model class divides KV heads by ranks and does not replicate them
+  std::uint32_t largest_mm_item = 0;        ///< tokens of the largest multimodal item, where one must fit into a batch
   std::uint32_t qk_nope_head_dim = 0;
   std::uint32_t qk_rope_head_dim = 0;
   std::uint32_t kv_lora_rank = 0;
@@ -186,10 +260,20 @@ struct device {
 enum class usage_context : std::uint8_t { openai_api_server, llm_class };
 
 enum class speculative_method : std::uint8_t {
-  none, ngram, ngram_gpu, mtp, eagle, eagle3, draft_model, medusa, suffix, dflash, dspark
+  none,
+  ngram,
+  ngram_gpu,
+  mtp,
+  eagle,
+  eagle3,
+  draft_model,
+  medusa,
+  suffix,
+  dflash,
+  dspark
 };
-inline constexpr const char* speculative_method_names[] = {"none", "ngram", "ngram_gpu", "mtp", "eagle", "eagle3",
-                                                           "draft_model", "medusa", "suffix", "dflash", "dspark"};
+inline constexpr const char* speculative_method_names[] = {
+    "none", "ngram", "ngram_gpu", "mtp", "eagle", "eagle3", "draft_model", "medusa", "suffix", "dflash", "dspark"};
 
 /// A vLLM release, compared as major, minor, patch.
 struct version {
@@ -249,14 +333,14 @@ struct settings {
   std::optional<std::uint64_t> available_memory{};  ///< bytes left for the cache on each device
   std::span<const std::uint64_t> stage_memory{};    ///< the same by pipeline stage, where they differ
   std::optional<std::uint64_t> max_model_len{};
-  bool auto_fit_max_model_len = false;            ///< --max-model-len -1
+  bool auto_fit_max_model_len = false;  ///< --max-model-len -1
   std::optional<std::uint64_t> max_num_batched_tokens{};
   std::optional<std::uint64_t> max_num_seqs{};
   std::optional<std::uint64_t> block_size{};
   std::optional<std::uint64_t> num_gpu_blocks_override{};
   cache_dtype kv_cache_dtype = cache_dtype::automatic;
   std::span<const std::uint32_t> kv_cache_dtype_skip_layers{};  ///< ascending
-  bool skip_sliding_window_layers = false;                    ///< "sliding_window" in that list
+  bool skip_sliding_window_layers = false;                      ///< "sliding_window" in that list
   state_dtype mamba_cache_dtype = state_dtype::automatic;
   state_dtype mamba_ssm_cache_dtype = state_dtype::automatic;
   std::optional<std::uint64_t> mamba_block_size{};
@@ -283,17 +367,45 @@ inline constexpr std::size_t max_pipeline_stages = 32;
 
 /// Why vLLM does not start.
 enum class refusal : std::uint8_t {
-  none, attention_heads_not_divisible, kv_heads_not_divisible, fewer_kv_heads_than_ranks, state_not_divisible,
-  groups_not_divisible, dcp_does_not_divide_tp, dcp_needs_replicated_kv_heads, dcp_exceeds_replicas,
-  dcp_splits_query_groups, dcp_with_sliding_window, no_pipeline_parallelism, more_stages_than_supported,
+  none,
+  attention_heads_not_divisible,
+  kv_heads_not_divisible,
+  fewer_kv_heads_than_ranks,
+  state_not_divisible,
+  groups_not_divisible,
+  dcp_does_not_divide_tp,
+  dcp_needs_replicated_kv_heads,
+  dcp_exceeds_replicas,
+  dcp_splits_query_groups,
+  dcp_with_sliding_window,
+  no_pipeline_parallelism,
+  more_stages_than_supported,
   too_many_kinds_of_layers,
-  layer_partition_mismatch, max_model_len_too_long, max_model_len_unknown, batched_tokens_below_sequences,
-  batched_tokens_below_max_model_len, mamba_block_size_without_prefix_caching, kda_state_dtype,
-  turboquant_without_layers, no_attention_backend,
-  attention_backend_not_valid, fp8_needs_sm89, fp8_diffkv_on_sm100, nvfp4_with_mla, deepseek_v4_needs_fp8,
-  no_common_layout, aligned_block_size_rejected, padded_page_smaller, page_of_no_bytes,
-  cannot_promote_local_specs, several_windows_in_one_group, promoted_compressor, pages_cannot_be_unified,
-  no_available_memory, memory_too_small, auto_fit_fits_nothing
+  layer_partition_mismatch,
+  max_model_len_too_long,
+  max_model_len_unknown,
+  batched_tokens_below_sequences,
+  batched_tokens_below_max_model_len,
+  mamba_block_size_without_prefix_caching,
+  kda_state_dtype,
+  turboquant_without_layers,
+  no_attention_backend,
+  attention_backend_not_valid,
+  fp8_needs_sm89,
+  fp8_diffkv_on_sm100,
+  nvfp4_with_mla,
+  deepseek_v4_needs_fp8,
+  no_common_layout,
+  aligned_block_size_rejected,
+  padded_page_smaller,
+  page_of_no_bytes,
+  cannot_promote_local_specs,
+  several_windows_in_one_group,
+  promoted_compressor,
+  pages_cannot_be_unified,
+  no_available_memory,
+  memory_too_small,
+  auto_fit_fits_nothing
 };
 inline constexpr const char* refusal_texts[] = {
     "",

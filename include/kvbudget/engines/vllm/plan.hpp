@@ -21,7 +21,7 @@ struct resolved_settings {
   bool enable_prefix_caching = true;
   bool enable_chunked_prefill = true;
   bool async_scheduling = true;
-  bool mamba_align = false;  ///< mamba_cache_mode "align", else "none"
+  bool mamba_align = false;                       ///< mamba_cache_mode "align", else "none"
   std::uint64_t block_size = default_block_size;  ///< before groups are unified
   std::uint64_t mamba_block_size = 0;
   std::uint64_t mamba_page_size_padded = 0;
@@ -35,9 +35,9 @@ struct stage_plan {
   std::uint64_t bytes_per_block = 0;
   std::uint64_t request_bytes = 0;
   std::uint64_t allocated_bytes = 0;
-  std::uint64_t usable_bytes = 0;              ///< without the null block
-  std::uint64_t admission_block_bytes = 0;     ///< what one block of a request counts in the check
-  std::uint64_t estimated_max_model_len = 0;   ///< where a request does not fit
+  std::uint64_t usable_bytes = 0;             ///< without the null block
+  std::uint64_t admission_block_bytes = 0;    ///< what one block of a request counts in the check
+  std::uint64_t estimated_max_model_len = 0;  ///< where a request does not fit
   bool fits = true;
 };
 
@@ -49,16 +49,16 @@ struct cache_plan {
   admission_limits limits;
   fit_check check = fit_check::all_groups;
   std::uint64_t max_model_len = 0;
-  bool auto_fitted = false;                 ///< max_model_len was reduced to what fits
+  bool auto_fitted = false;                   ///< max_model_len was reduced to what fits
   std::uint64_t estimated_max_model_len = 0;  ///< of the tightest stage, where a request does not fit
   std::uint64_t blocks_per_request = 0;
   bool memory_is_known = false;
-  std::uint64_t num_blocks = 0;             ///< the null block included
+  std::uint64_t num_blocks = 0;  ///< the null block included
   double max_concurrency = 0;
   std::uint64_t tokens = 0;
   std::uint64_t scheduler_block_size = 0;
   std::uint64_t hash_block_size = 0;
-  std::uint64_t cache_hit_alignment = 0;    ///< prefixes are reused in multiples of this; 0: never
+  std::uint64_t cache_hit_alignment = 0;  ///< prefixes are reused in multiples of this; 0: never
   std::uint64_t kv_tp_replicas = 1;
   /// Which used class a layer's class is, [1] where kv_cache_dtype_skip_layers names the layer.
   std::uint8_t used_class_of[max_layer_classes][2] = {};
@@ -230,9 +230,9 @@ constexpr void resolve_batch_size(const model& m, const settings& s, resolved_se
 
 /// Every kind of layer that occurs, quantized or not, in the order of registration.
 struct used_class {
-  std::uint16_t index = 0;      // into model::classes
-  bool skipped = false;         // kv_cache_dtype_skip_layers
-  std::uint64_t order = 0;      // stage, then position of the first one
+  std::uint16_t index = 0;                                 // into model::classes
+  bool skipped = false;                                    // kv_cache_dtype_skip_layers
+  std::uint64_t order = 0;                                 // stage, then position of the first one
   std::uint64_t first_of_stage[max_pipeline_stages] = {};  // position of the stage's first one
   layer_set set;
   attention_backend backend = attention_backend::none;
@@ -272,7 +272,7 @@ struct stage_bounds {
 struct skip_layers {
   std::span<const std::uint32_t> listed;
   bool sliding_window = false;
-  std::uint64_t first_end = 0;    // layers below
+  std::uint64_t first_end = 0;                   // layers below
   std::uint64_t last_begin = ~std::uint64_t{0};  // layers from here on, to the model's last one
   std::uint64_t num_hidden_layers = 0;
 
@@ -400,8 +400,8 @@ struct spec_choice {
   spec.num_kv_heads = 1;
   spec.cache_dtype = used.cache_dtype;
   spec.element_bytes = element;
-  const kernel_block_sizes sizes = get_supported_kernel_block_sizes(used.backend, c, spec.head_size, spec.head_size_v,
-                                                                    used.cache_dtype);
+  const kernel_block_sizes sizes =
+      get_supported_kernel_block_sizes(used.backend, c, spec.head_size, spec.head_size_v, used.cache_dtype);
   if (!sizes.is_multiple()) spec.stride_kernel_block = sizes.largest();
 
   const auto latent = [&spec](std::uint64_t cell_bytes, spec_kind kind) {
@@ -431,8 +431,8 @@ struct spec_choice {
         spec.kind = spec_kind::sliding_window;
         spec.sliding_window = layer.window;
         const std::uint64_t per_token = packing.token_bytes().value();
-        const std::uint64_t budget = r.skip_page_size_padded != 0 ? r.skip_page_size_padded
-                                                                  : (checked_count(per_token) * r.block_size).value();
+        const std::uint64_t budget =
+            r.skip_page_size_padded != 0 ? r.skip_page_size_padded : (checked_count(per_token) * r.block_size).value();
         spec.block_size = sizes.largest_within(budget, per_token);
         spec.page_size_padded = r.skip_page_size_padded;
       }
@@ -539,8 +539,8 @@ struct spec_choice {
   if (backends.empty()) return refusal::none;
   if (!s.block_size) r.block_size = preferred_block_size_for_backends(backends, context).block_size;
   const std::uint64_t before = r.block_size;
-  block_size_inputs in{context,     backends[0], 1,         r.cache_dtype, context.num_kv_heads,
-                       m.head_size, m.use_mla,   has_skip_layers};
+  block_size_inputs in{context,   backends[0],    1, r.cache_dtype, context.num_kv_heads, m.head_size,
+                       m.use_mla, has_skip_layers};
   for (const attention_backend b : backends) {
     in.backend_alignment = lcm(in.backend_alignment, model_kernel_block_sizes(b, context).smallest()).value();
   }
@@ -724,11 +724,11 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     const kv_cache_spec& spec = p.groups.specs[p.groups.members[family.first_member].spec].spec;
     const bool is_state = spec.kind == spec_kind::mamba;
     const std::uint64_t dcp = s.decode_context_parallel_size;
-    aligned_state = aligned_state || (is_state && p.resolved.mamba_align &&
-                                      (dcp == 1 ? spec.block_size > p.hash_block_size
-                                                : spec.block_size >= p.hash_block_size));
-    all_fine = all_fine && (is_state || spec.is_full() ||
-                            spec.block_size * (spec.dcp_sharded ? dcp : 1) == p.hash_block_size);
+    aligned_state =
+        aligned_state || (is_state && p.resolved.mamba_align &&
+                          (dcp == 1 ? spec.block_size > p.hash_block_size : spec.block_size >= p.hash_block_size));
+    all_fine =
+        all_fine && (is_state || spec.is_full() || spec.block_size * (spec.dcp_sharded ? dcp : 1) == p.hash_block_size);
   }
   p.cache_hit_alignment = n > 1 && aligned_state && all_fine ? p.hash_block_size : p.scheduler_block_size;
 }
@@ -856,10 +856,10 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
     stage_plan& stage = p.stages[i];
     stage.admission_block_bytes = whole_model_on_one_stage ? whole_model_block : stage.bytes_per_block;
     if (!p.memory_is_known) continue;
-    const std::uint64_t available =
-        s.num_gpu_blocks_override ? (checked_count(*s.num_gpu_blocks_override) * stage.bytes_per_block).value()
-        : s.stage_memory.empty()  ? *s.available_memory
-                                  : s.stage_memory[i];
+    const std::uint64_t available = s.num_gpu_blocks_override
+                                        ? (checked_count(*s.num_gpu_blocks_override) * stage.bytes_per_block).value()
+                                    : s.stage_memory.empty() ? *s.available_memory
+                                                             : s.stage_memory[i];
     const std::uint64_t null_block = reserves_null_block ? stage.bytes_per_block : 0;
     stage.usable_bytes = available > null_block ? available - null_block : 0;
     const std::uint64_t blocks = s.num_gpu_blocks_override.value_or(available / stage.bytes_per_block);
