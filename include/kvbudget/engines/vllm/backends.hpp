@@ -1,173 +1,14 @@
-// Which attention backend a layer gets, and which block sizes its kernels take.
+// Which attention backend a layer gets.
 //
-// Sources: platforms/cuda.py (_get_backend_priorities), v1/attention/backend.py (validate_configuration),
-// v1/attention/backends/fa_utils.py (get_flash_attn_version) and the classes in v1/attention/backends.
+// Sources: platforms/cuda.py (_get_backend_priorities), v1/attention/backend.py (validate_configuration) and the
+// classes in v1/attention/backends.
 #pragma once
 
-#include <kvbudget/engines/vllm/model.hpp>
+#include <initializer_list>
+
+#include <kvbudget/engines/vllm/kernel_block_sizes.hpp>
 
 namespace kvbudget::vllm {
-
-/// What backend selection depends on beside the layer: the parts of model and settings that are settled by then.
-struct backend_context {
-  vllm::device device{};
-  std::optional<std::uint64_t> user_block_size{};  ///< --block-size; the default does not constrain the choice
-  attention_backend user_backend = attention_backend::none;
-  vllm::cache_dtype cache_dtype = cache_dtype::automatic;  ///< of the whole model
-  state_dtype model_dtype = state_dtype::bfloat16;
-  std::uint64_t num_heads = 0;     ///< query heads per rank
-  std::uint64_t num_kv_heads = 0;  ///< KV heads per rank, model level
-  std::uint64_t head_size = 0;     ///< model level
-  bool mm_prefix = false;
-  bool logits_soft_cap = false;
-  bool per_head_scales = false;  ///< the checkpoint scales K and V head by head
-  bool use_dcp = false;
-  std::uint32_t forced_flash_attn_version = 0;
-  std::uint32_t qk_nope_head_dim = 0;
-  std::uint32_t qk_rope_head_dim = 0;
-  std::uint32_t kv_lora_rank = 0;
-  bool has_index_topk = false;
-};
-
-/// Block sizes of one backend's kernels: exact numbers, or any multiple of one number.
-class kernel_block_sizes {
- public:
-  constexpr kernel_block_sizes() noexcept = default;
-  [[nodiscard]] static constexpr kernel_block_sizes multiple_of(std::uint32_t n) noexcept {
-    kernel_block_sizes result = exactly(n);
-    result.multiple_ = true;
-    return result;
-  }
-  [[nodiscard]] static constexpr kernel_block_sizes exactly(std::uint32_t n) noexcept { return range(n, n); }
-  /// The powers of two from `first` to `last`.
-  [[nodiscard]] static constexpr kernel_block_sizes range(std::uint32_t first, std::uint32_t last) noexcept {
-    kernel_block_sizes result;
-    result.first_ = first;
-    result.last_ = last;
-    return result;
-  }
-
-  [[nodiscard]] constexpr bool is_multiple() const noexcept { return multiple_; }
-  [[nodiscard]] constexpr std::uint64_t smallest() const noexcept { return first_; }
-  [[nodiscard]] constexpr std::uint64_t largest() const noexcept { return last_; }
-
-  /// v1/attention/backend.py:supports_block_size. A block may hold several kernel blocks.
-  [[nodiscard]] constexpr bool supports(std::uint64_t block_size) const noexcept { return block_size % first_ == 0; }
-
-  /// layers/attention/attention.py:_largest_kernel_block_within: the largest size whose page fits into the budget,
-  /// else the smallest one.
-  [[nodiscard]] constexpr std::uint64_t largest_within(std::uint64_t page_budget, std::uint64_t per_token) const {
-    const std::uint64_t most = (checked_count(page_budget) / per_token).value();
-    if (multiple_) return most < first_ ? first_ : most / first_ * first_;
-    std::uint64_t best = first_;
-    for (std::uint64_t size = first_; size <= last_; size *= 2) {
-      if (size <= most) best = size;
-    }
-    return best;
-  }
-
-  friend constexpr bool operator==(const kernel_block_sizes&, const kernel_block_sizes&) noexcept = default;
-
- private:
-  std::uint32_t first_ = 1;
-  std::uint32_t last_ = 1;
-  bool multiple_ = false;
-};
-
-/// v1/attention/backends/fa_utils.py:get_flash_attn_version. `head_size` 0: not asked about.
-struct flash_attn_query {
-  std::uint64_t head_size = 0;
-  std::uint64_t head_size_v = 0;  ///< 0: the same
-  bool sinks = false;
-  std::optional<std::uint64_t> block_size{};
-  bool supports_fa4_hd256 = true;
-};
-[[nodiscard]] constexpr bool flash_attn_4_is_supported(const device& d) noexcept {
-  return d.major == 9 || d.major == 10;
-}
-
-[[nodiscard]] constexpr std::uint32_t get_flash_attn_version(const backend_context& c,
-                                                             const flash_attn_query& q) noexcept {
-  std::uint32_t version = c.device.major == 9 ? 3 : c.device.major == 10 ? 4 : 2;
-  if (c.forced_flash_attn_version != 0) version = c.forced_flash_attn_version;
-  const bool one_size = q.head_size_v == 0 || q.head_size_v == q.head_size;
-  if (version == 3 && c.device.major == 9 && (q.head_size > 256 || (q.sinks && !one_size))) version = 4;
-  if (version != 4 || c.device.major < 10) return version;
-  if (q.head_size == 256 && one_size) {
-    // The dedicated kernel for heads of 256 reads whole pages of 128 unquantized tokens.
-    const bool falls_back = !q.supports_fa4_hd256 || q.sinks || c.logits_soft_cap || is_quantized(c.cache_dtype) ||
-                            (q.block_size && *q.block_size % 128 != 0) || c.mm_prefix || c.use_dcp;
-    return falls_back ? 2 : 4;
-  }
-  if (q.head_size > 128 && !(q.head_size == 192 && q.head_size_v == 128)) return 2;
-  return version;
-}
-
-/// fa_utils.py:flash_attn_supports_kv_cache_dtype, for quantized types.
-[[nodiscard]] constexpr bool flash_attn_supports(const backend_context& c, cache_dtype type,
-                                                 const flash_attn_query& q) noexcept {
-  if (type != cache_dtype::fp8 && type != cache_dtype::fp8_e4m3) return false;
-  const std::uint32_t version = get_flash_attn_version(c, q);
-  if (c.device.major == 9) return version == 3 || (version == 4 && (q.head_size == 0 || q.head_size == 512));
-  return c.device.major == 10 && version == 4;
-}
-
-/// The block sizes of a backend. vLLM asks twice: while it settles the block size, with the model's head size and
-/// cache type; and for a layer, with the layer's own.
-[[nodiscard]] constexpr kernel_block_sizes get_supported_kernel_block_sizes(attention_backend backend,
-                                                                            const backend_context& c,
-                                                                            std::uint64_t head_size,
-                                                                            std::uint64_t head_size_v,
-                                                                            cache_dtype type) noexcept {
-  using sizes = kernel_block_sizes;
-  using enum attention_backend;
-  switch (backend) {
-    case flash_attn:
-    case flash_attn_diffkv:
-    case triton_flash_attn:
-      if (c.device.major == 9 && (type == cache_dtype::fp8 || type == cache_dtype::fp8_e4m3) && head_size == 512 &&
-          get_flash_attn_version(c, {head_size, 0, false, {}, false}) == 4) {
-        return sizes::exactly(64);
-      }
-      if (c.device.major == 10 && head_size == 256 && (head_size_v == 0 || head_size_v == 256) &&
-          get_flash_attn_version(c, {head_size, head_size_v, false, {}, true}) == 4) {
-        return sizes::exactly(128);
-      }
-      return sizes::multiple_of(16);
-    case flashinfer:
-      // The large pages of Blackwell's kernel need several query heads per KV head.
-      return c.device.major == 10 && c.num_kv_heads > 0 && c.num_heads / c.num_kv_heads > 1 ? sizes::range(16, 1024)
-                                                                                            : sizes::range(16, 64);
-    case turboquant: return sizes::range(16, 128);
-    case triton_flashinfer:
-    case flashmla:
-    case deepseek_v32_indexer: return sizes::exactly(64);
-    case flashinfer_mla: return sizes::range(32, 64);
-    case cutlass_mla:
-    case minimax_m3_sparse:
-    case minimax_m3_sparse_indexer: return sizes::exactly(128);
-    case flash_attn_mla_sparse:
-    case flashinfer_mla_sparse_sm90:
-    case flashinfer_mla_sparse_sm120:
-    case flashmla_sparse: return sizes::multiple_of(64);
-    case flashinfer_mla_sparse:
-    case deepseek_sparse_swa: return sizes::multiple_of(32);
-    case flashmla_sparse_dsv4:
-    case deepseek_v4_indexer: return sizes::exactly(256);
-    case none:
-    case compressor: return sizes::multiple_of(1);
-    case triton_attn:
-    case triton_attn_diffkv:
-    case flex_attention:
-    case flash_attn_mla:
-    case triton_mla: return sizes::multiple_of(16);
-  }
-  return sizes::multiple_of(16);
-}
-[[nodiscard]] constexpr kernel_block_sizes model_kernel_block_sizes(attention_backend backend,
-                                                                    const backend_context& c) noexcept {
-  return get_supported_kernel_block_sizes(backend, c, c.head_size, 0, c.cache_dtype);
-}
 
 /// v1/attention/selector.py: AttentionSelectorConfig, what one layer asks for.
 struct attention_selector {
@@ -183,16 +24,110 @@ struct attention_selector {
 
 namespace detail {
 
-[[nodiscard]] constexpr bool is_one_of(std::uint64_t value, std::uint64_t a, std::uint64_t b, std::uint64_t c,
-                                       std::uint64_t d = 0) noexcept {
-  return value == a || value == b || value == c || (d != 0 && value == d);
+/// What a layer or its model asks for and some backends do not have.
+enum backend_feature : std::uint16_t {
+  nothing = 0,
+  cross_attention = 1,
+  non_causal = 2,
+  with_sinks = 4,
+  windows = 8,
+  images = 16,          // attention in both directions within an image (mm_prefix)
+  decode_context = 32,  // decode context parallelism
+  no_index = 64,        // the config has no index_topk
+  head_scales = 128,    // the checkpoint scales K and V head by head
+  beside_latents = with_sinks | windows | images
+};
+[[nodiscard]] constexpr unsigned features_of(const backend_context& c, const attention_selector& s) noexcept {
+  unsigned asked = nothing;
+  if (!s.decoder) asked |= cross_attention;
+  if (s.non_causal) asked |= non_causal;
+  if (s.sinks) asked |= with_sinks;
+  if (s.sliding_window) asked |= windows;
+  if (c.mm_prefix) asked |= images;
+  if (c.use_dcp) asked |= decode_context;
+  if (!c.has_index_topk) asked |= no_index;
+  if (c.per_head_scales) asked |= head_scales;
+  return asked;
 }
 
-[[nodiscard]] constexpr bool is_fp8_or_e4m3(cache_dtype t) noexcept {
-  return t == cache_dtype::fp8 || t == cache_dtype::fp8_e4m3;
+/// Sets of cache types, one bit each.
+using type_set = std::uint32_t;
+[[nodiscard]] constexpr type_set only(cache_dtype t) noexcept { return type_set{1} << static_cast<unsigned>(t); }
+[[nodiscard]] constexpr type_set types_that(bool (*hold)(cache_dtype)) noexcept {
+  type_set set = 0;
+  for (std::size_t i = 0; i < std::size(cache_dtype_names); ++i) {
+    if (hold(static_cast<cache_dtype>(i))) set |= only(static_cast<cache_dtype>(i));
+  }
+  return set;
+}
+[[nodiscard]] constexpr bool is_plain(cache_dtype t) noexcept { return !is_quantized(t); }
+
+enum class query_kind : std::uint8_t { ordinary, mla, sparse_mla };
+enum class model_types : std::uint8_t { any, half, bfloat16 };
+
+/// What a backend's class says of itself, one row a backend that the selector may give; conditions on more than one of
+/// these are in takes_shape.
+struct backend_facts {
+  attention_backend backend;
+  query_kind kind;
+  std::uint8_t first_major, last_major;  // compute capabilities
+  model_types dtypes;
+  type_set types;
+  unsigned refuses;
+};
+struct selectable_backends {
+  using enum attention_backend;
+  using enum query_kind;
+  using enum model_types;
+  static constexpr std::uint8_t later = 0xff;
+  static constexpr type_set every = ~type_set{0};
+  static constexpr type_set plain = types_that(is_plain);
+  static constexpr type_set fp8 = types_that(is_fp8_or_e4m3);
+  static constexpr type_set turbo = types_that(is_turboquant);
+  static constexpr type_set triton = plain | fp8 | only(cache_dtype::fp8_e5m2) | types_that(is_per_token_head);
+  static constexpr type_set unpacked = only(cache_dtype::automatic) | only(cache_dtype::bfloat16);
+  static constexpr type_set ds_mla = only(cache_dtype::fp8_ds_mla);
+  static constexpr type_set sm120 = only(cache_dtype::automatic) | fp8 | ds_mla;
+  static constexpr type_set flashmla_types =
+      unpacked | only(cache_dtype::fp8) | ds_mla | only(cache_dtype::nvfp4_ds_mla);
+  static constexpr unsigned no_turbo = cross_attention | non_causal | with_sinks | windows | images | decode_context;
+  // clang-format off
+  static constexpr backend_facts rows[] = {
+      {flash_attn, ordinary, 8, later, half, every, nothing},
+      {flashinfer, ordinary, 8, 12, half, every, cross_attention | images | head_scales},
+      {triton_attn, ordinary, 8, later, any, triton, decode_context | head_scales},
+      {flex_attention, ordinary, 8, later, any, plain, decode_context | with_sinks | head_scales},
+      {turboquant, ordinary, 8, later, half, turbo, no_turbo | head_scales},
+      {triton_flash_attn, ordinary, 9, 9, half, triton, decode_context | head_scales},
+      {triton_flashinfer, ordinary, 10, 10, half, triton, cross_attention | decode_context | head_scales},
+      {flash_attn_mla, mla, 9, 9, half, plain, beside_latents},
+      {flashmla, mla, 9, 9, half, plain | fp8, beside_latents},
+      {flashinfer_mla, mla, 10, 10, half, plain | fp8, beside_latents},
+      {cutlass_mla, mla, 10, 10, half, plain | fp8, beside_latents},
+      {triton_mla, mla, 8, later, half, plain | fp8, beside_latents},
+      {flash_attn_mla_sparse, sparse_mla, 9, 9, half, plain, beside_latents | decode_context | no_index},
+      {flashmla_sparse, sparse_mla, 9, 10, bfloat16, flashmla_types, beside_latents},
+      {flashinfer_mla_sparse, sparse_mla, 10, 10, half, plain | fp8, beside_latents | no_index},
+      {flashinfer_mla_sparse_sm90, sparse_mla, 9, 9, bfloat16, unpacked | fp8, beside_latents | decode_context},
+      {flashinfer_mla_sparse_sm120, sparse_mla, 12, 12, bfloat16, sm120, beside_latents | no_index},
+  };
+  // clang-format on
+  [[nodiscard]] static constexpr const backend_facts* find(attention_backend backend) noexcept {
+    for (const backend_facts& row : rows) {
+      if (row.backend == backend) return &row;
+    }
+    return nullptr;
+  }
+};
+
+[[nodiscard]] constexpr bool is_one_of(std::uint64_t value, std::initializer_list<std::uint64_t> list) noexcept {
+  for (const std::uint64_t one : list) {
+    if (value == one) return true;
+  }
+  return false;
 }
 
-[[nodiscard]] constexpr bool validate_flash_attn(const backend_context& c, const attention_selector& s) noexcept {
+[[nodiscard]] constexpr bool flash_attn_takes(const backend_context& c, const attention_selector& s) noexcept {
   const flash_attn_query q{s.head_size, s.head_size, s.sinks, c.user_block_size, true};
   if (s.head_size % 8 != 0 || s.head_size > (flash_attn_4_is_supported(c.device) ? 512U : 256U)) return false;
   if (is_quantized(s.cache_dtype)) {
@@ -205,10 +140,10 @@ namespace detail {
                           get_flash_attn_version(c, {s.head_size, 0, s.sinks, c.user_block_size, true}) == 4);
 }
 
-[[nodiscard]] constexpr bool validate_flashinfer(const backend_context& c, const attention_selector& s) noexcept {
+[[nodiscard]] constexpr bool flashinfer_takes(const backend_context& c, const attention_selector& s) noexcept {
   const cache_dtype t = s.cache_dtype;
   const std::uint32_t major = c.device.major;
-  if (!is_one_of(s.head_size, 64, 128, 256, 512) || major > 12) return false;
+  if (!is_one_of(s.head_size, {64, 128, 256, 512})) return false;
   if (is_nvfp4(t)) {
     return major == 10 || (t == cache_dtype::nvfp4 && s.head_size != 64 && !s.sinks);
   }
@@ -216,10 +151,56 @@ namespace detail {
   return !s.sinks || major == 9 || major == 10 || major == 12;
 }
 
-[[nodiscard]] constexpr bool validate_triton(const attention_selector& s) noexcept {
+[[nodiscard]] constexpr bool triton_takes(const attention_selector& s) noexcept { return s.head_size >= 32; }
+
+/// backends/composite.py: both halves must take the layer, and only the Triton half sees images.
+[[nodiscard]] constexpr bool triton_flash_attn_takes(const backend_context& c, const attention_selector& s) noexcept {
+  backend_context causal = c;
+  causal.mm_prefix = false;
+  return is_one_of(s.head_size, {256, 512}) && flash_attn_takes(causal, s) &&
+         get_flash_attn_version(c, {s.head_size, 0, s.sinks, c.user_block_size, true}) >= 3;
+}
+
+[[nodiscard]] constexpr bool flashmla_sparse_takes(const backend_context& c, const attention_selector& s) noexcept {
   const cache_dtype t = s.cache_dtype;
-  return s.head_size >= 32 &&
-         (!is_quantized(t) || is_fp8_or_e4m3(t) || t == cache_dtype::fp8_e5m2 || is_per_token_head(t));
+  if (t == cache_dtype::nvfp4_ds_mla && c.device.major != 10) return false;
+  if (s.head_size != 512) return s.head_size == 576;
+  return c.device.major == 9 && c.qk_rope_head_dim == 0 && t != cache_dtype::fp8;
+}
+
+[[nodiscard]] constexpr bool flashinfer_mla_sparse_takes(const backend_context& c,
+                                                         const attention_selector& s) noexcept {
+  const bool shape = c.qk_rope_head_dim == 0 ? c.qk_nope_head_dim == 256 && c.kv_lora_rank == 512
+                                             : is_one_of(c.qk_nope_head_dim, {128, 192});
+  return shape && is_one_of(s.head_size, {512, 576});
+}
+
+/// Head sizes, and what depends on several facts at once.
+[[nodiscard]] constexpr bool takes_shape(attention_backend backend, const backend_context& c,
+                                         const attention_selector& s) noexcept {
+  using enum attention_backend;
+  switch (backend) {
+    case flash_attn: return flash_attn_takes(c, s);
+    case flashinfer: return flashinfer_takes(c, s);
+    case triton_attn: return triton_takes(s);
+    case triton_flash_attn: return triton_flash_attn_takes(c, s);
+    case triton_flashinfer: return is_one_of(s.head_size, {256, 512}) && flashinfer_takes(c, s);
+    case flash_attn_mla:
+    case flashmla:
+    case cutlass_mla: return is_one_of(s.head_size, {320, 512, 576});
+    case flashinfer_mla:
+      return is_one_of(s.head_size, {320, 512, 576}) && is_one_of(c.qk_nope_head_dim, {64, 128, 192});
+    case flashmla_sparse: return flashmla_sparse_takes(c, s);
+    case flashinfer_mla_sparse: return flashinfer_mla_sparse_takes(c, s);
+    case flashinfer_mla_sparse_sm90:
+      return is_one_of(s.head_size, {512, 576}) && c.kv_lora_rank == 512 && is_one_of(c.qk_rope_head_dim, {0, 64});
+    default: return true;
+  }
+}
+
+[[nodiscard]] constexpr bool takes_model_type(model_types dtypes, state_dtype t) noexcept {
+  return dtypes == model_types::any || t == state_dtype::bfloat16 ||
+         (dtypes == model_types::half && t != state_dtype::float32);
 }
 
 }  // namespace detail
@@ -227,72 +208,16 @@ namespace detail {
 /// v1/attention/backend.py:validate_configuration, with what each backend overrides.
 [[nodiscard]] constexpr bool validate_configuration(attention_backend backend, const backend_context& c,
                                                     const attention_selector& s) noexcept {
-  using enum attention_backend;
-  using detail::is_fp8_or_e4m3;
-  const cache_dtype t = s.cache_dtype;
-  const std::uint32_t major = c.device.major;
-  const bool half = c.model_dtype != state_dtype::float32;
-  const bool plain = !is_quantized(t);
-  const bool plain_or_bf16 = t == cache_dtype::automatic || t == cache_dtype::bfloat16;
-  if (major < 8) return false;
+  using detail::query_kind;
+  const detail::backend_facts* const facts = detail::selectable_backends::find(backend);
+  const query_kind asked = s.use_sparse ? query_kind::sparse_mla : s.use_mla ? query_kind::mla : query_kind::ordinary;
+  if (facts == nullptr || facts->kind != asked) return false;
+  if (c.device.major < facts->first_major || c.device.major > facts->last_major) return false;
+  if ((facts->refuses & detail::features_of(c, s)) != 0 || (facts->types & detail::only(s.cache_dtype)) == 0)
+    return false;
+  if (!detail::takes_model_type(facts->dtypes, c.model_dtype)) return false;
   if (c.user_block_size && !model_kernel_block_sizes(backend, c).supports(*c.user_block_size)) return false;
-  const bool is_mla = backend >= flash_attn_mla && backend <= flashinfer_mla_sparse_sm120;
-  const bool is_sparse = backend >= flash_attn_mla_sparse && backend <= flashinfer_mla_sparse_sm120;
-  if (s.use_mla != is_mla || s.use_sparse != is_sparse) return false;
-  if (is_mla && (s.sinks || s.sliding_window || c.mm_prefix)) return false;
-  if (c.per_head_scales && !is_mla && backend != flash_attn) return false;
-  const bool common_mla_head = detail::is_one_of(s.head_size, 320, 512, 576);
-  switch (backend) {
-    case flash_attn: return half && detail::validate_flash_attn(c, s);
-    case flashinfer: return half && s.decoder && !c.mm_prefix && detail::validate_flashinfer(c, s);
-    case triton_attn: return !c.use_dcp && detail::validate_triton(s);
-    case flex_attention: return !c.use_dcp && plain && !s.sinks;
-    case turboquant:
-      return half && s.decoder && !s.non_causal && is_turboquant(t) && !s.sinks && !s.sliding_window && !c.mm_prefix &&
-             !c.use_dcp;
-    case triton_flash_attn: {
-      // Both halves must take the layer; only the Triton half sees images (backends/composite.py).
-      backend_context causal = c;
-      causal.mm_prefix = false;
-      const std::uint32_t version = get_flash_attn_version(c, {s.head_size, 0, s.sinks, c.user_block_size, true});
-      return major == 9 && half && !c.use_dcp && (s.head_size == 256 || s.head_size == 512) &&
-             detail::validate_triton(s) && detail::validate_flash_attn(causal, s) && version >= 3;
-    }
-    case triton_flashinfer:
-      return major == 10 && half && s.decoder && !c.use_dcp && (s.head_size == 256 || s.head_size == 512) &&
-             detail::validate_triton(s) && detail::validate_flashinfer(c, s);
-    case flash_attn_mla: return half && major == 9 && plain && common_mla_head;
-    case flashmla: return half && major == 9 && (plain || is_fp8_or_e4m3(t)) && common_mla_head;
-    case flashinfer_mla:
-      return half && major == 10 && (plain || is_fp8_or_e4m3(t)) && common_mla_head &&
-             detail::is_one_of(c.qk_nope_head_dim, 64, 128, 192);
-    case cutlass_mla: return half && major == 10 && (plain || is_fp8_or_e4m3(t)) && common_mla_head;
-    case triton_mla: return half && (plain || is_fp8_or_e4m3(t));
-    case flash_attn_mla_sparse: return half && major == 9 && plain && !c.use_dcp && c.has_index_topk;
-    case flashmla_sparse:
-      if (c.model_dtype != state_dtype::bfloat16 || (major != 9 && major != 10)) return false;
-      if (s.head_size == 512) {
-        if (major != 9 || c.qk_rope_head_dim != 0 || t == cache_dtype::fp8) return false;
-      } else if (s.head_size != 576) {
-        return false;
-      }
-      return plain_or_bf16 || t == cache_dtype::fp8 || t == cache_dtype::fp8_ds_mla ||
-             (t == cache_dtype::nvfp4_ds_mla && major == 10);
-    case flashinfer_mla_sparse: {
-      const bool shape = c.qk_rope_head_dim == 0 ? c.qk_nope_head_dim == 256 && c.kv_lora_rank == 512
-                                                 : c.qk_nope_head_dim == 128 || c.qk_nope_head_dim == 192;
-      return half && major == 10 && (plain || is_fp8_or_e4m3(t)) && (s.head_size == 512 || s.head_size == 576) &&
-             shape && c.has_index_topk;
-    }
-    case flashinfer_mla_sparse_sm90:
-      return c.model_dtype == state_dtype::bfloat16 && major == 9 && (plain_or_bf16 || is_fp8_or_e4m3(t)) &&
-             (s.head_size == 512 || s.head_size == 576) && c.kv_lora_rank == 512 &&
-             (c.qk_rope_head_dim == 0 || c.qk_rope_head_dim == 64) && !c.use_dcp;
-    case flashinfer_mla_sparse_sm120:
-      return c.model_dtype == state_dtype::bfloat16 && major == 12 &&
-             (t == cache_dtype::automatic || is_fp8_or_e4m3(t) || t == cache_dtype::fp8_ds_mla) && c.has_index_topk;
-    default: return false;
-  }
+  return detail::takes_shape(backend, c, s);
 }
 
 using backend_list = fixed_vector<attention_backend, 10>;
@@ -357,45 +282,55 @@ struct backend_choice {
   return choice;
 }
 
+namespace detail {
+
+/// The backend that a model brings along for a role; `none` for a recurrent layer, nothing where the selector decides.
+[[nodiscard]] constexpr std::optional<attention_backend> backend_of_role(layer_role role) noexcept {
+  using enum attention_backend;
+  switch (role) {
+    case layer_role::recurrent: return none;
+    case layer_role::dsa_indexer: return deepseek_v32_indexer;
+    case layer_role::minimax_m3_sparse: return minimax_m3_sparse;
+    case layer_role::minimax_m3_indexer: return minimax_m3_sparse_indexer;
+    case layer_role::deepseek_v4_mla: return flashmla_sparse_dsv4;
+    case layer_role::deepseek_v4_indexer: return deepseek_v4_indexer;
+    case layer_role::deepseek_v4_swa: return deepseek_sparse_swa;
+    case layer_role::deepseek_v4_compressor: return compressor;
+    default: return std::nullopt;
+  }
+}
+
+/// models/mimo_v2.py: K and V of different width take FlashAttention from its third version on, else Triton.
+[[nodiscard]] constexpr backend_choice select_diffkv_backend(const layer_class& layer, cache_dtype type,
+                                                             const backend_context& c) {
+  using enum attention_backend;
+  if (is_turboquant(type)) return {flash_attn_diffkv, refusal::no_attention_backend};
+  const bool below_sm89 = c.device.major == 8 && c.device.minor < 9;
+  if (below_sm89 && is_fp8_per_tensor(type)) return {triton_attn_diffkv, refusal::fp8_needs_sm89};
+  if (c.device.major == 10 && is_quantized(type)) return {flash_attn_diffkv, refusal::fp8_diffkv_on_sm100};
+  if (c.user_backend == flash_attn_diffkv || c.user_backend == triton_attn_diffkv)
+    return {c.user_backend, refusal::none};
+  const std::uint32_t version = get_flash_attn_version(c, {layer.head_size, layer.head_size_v, layer.sinks, {}, false});
+  return {version >= 3 ? flash_attn_diffkv : triton_attn_diffkv, refusal::none};
+}
+
+}  // namespace detail
+
 /// What the layer asks the selector for; backends that a model brings along are given without a question.
 [[nodiscard]] constexpr backend_choice select_backend(const layer_class& layer, cache_dtype type,
                                                       const backend_context& c) {
-  using enum attention_backend;
-  const auto fixed = [](attention_backend b) { return backend_choice{b, refusal::none}; };
+  using enum layer_role;
+  if (const auto fixed = detail::backend_of_role(layer.role)) return {*fixed, refusal::none};
+  if (layer.role == diffkv_attention) return detail::select_diffkv_backend(layer, type, c);
+  // Chunked layers ask for the packed type even where it is spared.
+  if (layer.role == chunked_attention && is_turboquant(c.cache_dtype))
+    return {attention_backend::none, refusal::no_attention_backend};
   attention_selector s{layer.head_size, type, false, false, layer.sinks, layer.window != 0, true, layer.non_causal};
-  switch (layer.role) {
-    case layer_role::recurrent: return fixed(none);
-    case layer_role::dsa_indexer: return fixed(deepseek_v32_indexer);
-    case layer_role::minimax_m3_sparse: return fixed(minimax_m3_sparse);
-    case layer_role::minimax_m3_indexer: return fixed(minimax_m3_sparse_indexer);
-    case layer_role::deepseek_v4_mla: return fixed(flashmla_sparse_dsv4);
-    case layer_role::deepseek_v4_indexer: return fixed(deepseek_v4_indexer);
-    case layer_role::deepseek_v4_swa: return fixed(deepseek_sparse_swa);
-    case layer_role::deepseek_v4_compressor: return fixed(compressor);
-    case layer_role::diffkv_attention: {
-      if (is_turboquant(type)) return {flash_attn_diffkv, refusal::no_attention_backend};
-      const bool below_sm89 = c.device.major == 8 && c.device.minor < 9;
-      if (below_sm89 && is_fp8_per_tensor(type)) return {triton_attn_diffkv, refusal::fp8_needs_sm89};
-      if (c.device.major == 10 && is_quantized(type)) return {flash_attn_diffkv, refusal::fp8_diffkv_on_sm100};
-      if (c.user_backend == flash_attn_diffkv || c.user_backend == triton_attn_diffkv) return fixed(c.user_backend);
-      const std::uint32_t version =
-          get_flash_attn_version(c, {layer.head_size, layer.head_size_v, layer.sinks, {}, false});
-      return fixed(version >= 3 ? flash_attn_diffkv : triton_attn_diffkv);
-    }
-    case layer_role::mla:
-    case layer_role::sparse_mla:
-      s.use_mla = true;
-      s.use_sparse = layer.role == layer_role::sparse_mla;
-      s.sinks = s.sliding_window = false;
-      return get_attn_backend(c, s);
-    case layer_role::cross_attention: s.decoder = false; return get_attn_backend(c, s);
-    case layer_role::chunked_attention:
-      // Its layers ask for the packed type even where it is spared.
-      if (is_turboquant(c.cache_dtype)) return {none, refusal::no_attention_backend};
-      s.sliding_window = false;
-      return get_attn_backend(c, s);
-    case layer_role::attention: break;
-  }
+  s.use_sparse = layer.role == sparse_mla;
+  s.use_mla = s.use_sparse || layer.role == mla;
+  s.decoder = layer.role != cross_attention;
+  if (s.use_mla) s.sinks = false;
+  if (s.use_mla || layer.role == chunked_attention) s.sliding_window = false;
   return get_attn_backend(c, s);
 }
 
@@ -405,7 +340,7 @@ struct backend_choice {
     return cache_dtype::fp8_ds_mla;
   }
   if (backend == attention_backend::flashinfer_mla_sparse_sm120 &&
-      (type == cache_dtype::automatic || detail::is_fp8_or_e4m3(type))) {
+      (type == cache_dtype::automatic || is_fp8_or_e4m3(type))) {
     return cache_dtype::fp8_ds_mla;
   }
   return type;

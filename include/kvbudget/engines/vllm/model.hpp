@@ -89,6 +89,10 @@ inline constexpr const char* state_dtype_names[] = {"auto", "float32", "float16"
   return t >= cache_dtype::fp8 && t <= cache_dtype::fp8_ds_mla;
 }
 
+[[nodiscard]] constexpr bool is_fp8_or_e4m3(cache_dtype t) noexcept {
+  return t == cache_dtype::fp8 || t == cache_dtype::fp8_e4m3;
+}
+
 /// The attention backends that a CUDA device may get (v1/attention/backends/registry.py), and those that a model brings
 /// along itself. `none`: the layer is recurrent.
 enum class attention_backend : std::uint8_t {
