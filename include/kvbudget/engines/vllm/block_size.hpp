@@ -20,20 +20,6 @@ constexpr void add_distinct(distinct_backends& backends, attention_backend backe
   backends.push_back(backend);
 }
 
-namespace detail {
-[[nodiscard]] constexpr std::uint64_t gcd(std::uint64_t a, std::uint64_t b) noexcept {
-  while (b != 0) {
-    const std::uint64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-[[nodiscard]] constexpr checked_count lcm(std::uint64_t a, std::uint64_t b) noexcept {
-  return checked_count(a) / gcd(a, b) * b;
-}
-}  // namespace detail
-
 struct block_size_choice {
   std::uint64_t block_size = default_block_size;
   refusal reason = refusal::none;

@@ -20,6 +20,20 @@ inline constexpr const char* spec_kind_names[] = {
     "FullAttentionSpec",         "MLAAttentionSpec",   "SlidingWindowSpec", "SlidingWindowMLASpec",
     "ChunkedLocalAttentionSpec", "CrossAttentionSpec", "MambaSpec"};
 
+namespace detail {
+[[nodiscard]] constexpr std::uint64_t gcd(std::uint64_t a, std::uint64_t b) noexcept {
+  while (b != 0) {
+    const std::uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+[[nodiscard]] constexpr checked_count lcm(std::uint64_t a, std::uint64_t b) noexcept {
+  return checked_count(a) / gcd(a, b) * b;
+}
+}  // namespace detail
+
 /// KVCacheSpec and its subclasses. Two layers share a group only when the fields that vLLM compares are equal.
 struct kv_cache_spec {
   spec_kind kind = spec_kind::full_attention;
@@ -78,15 +92,10 @@ struct kv_cache_spec {
   /// get_block_stride_alignment.
   [[nodiscard]] constexpr checked_count block_stride_alignment() const noexcept {
     if (stride_kernel_block != 0) {
-      std::uint64_t a = stride_kernel_block, b = block_size;
-      while (b != 0) {
-        const std::uint64_t rest = a % b;
-        a = b;
-        b = rest;
-      }
-      if (a == block_size) return 1U;
+      const std::uint64_t common = detail::gcd(stride_kernel_block, block_size);
+      if (common == block_size) return 1U;
       kv_cache_spec kernel = *this;
-      kernel.block_size = a;
+      kernel.block_size = common;
       return kernel.page_size_bytes();
     }
     return stride_alignment != 0 ? stride_alignment : std::uint64_t{1};
