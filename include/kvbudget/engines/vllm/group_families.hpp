@@ -37,6 +37,9 @@ struct kv_cache_groups {
     for (const group_family& f : families) n += f.count;
     return n;
   }
+  [[nodiscard]] constexpr const kv_cache_spec& first_spec(const group_family& f) const noexcept {
+    return specs[members[f.first_member].spec].spec;
+  }
 };
 
 namespace detail {
