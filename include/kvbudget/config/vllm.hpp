@@ -56,33 +56,44 @@ class quantization_reader {
     return text;
   }
 
-  void read(const json& q) {
+  /// quant_method, where ModelOpt's own file names an algorithm instead.
+  std::string method_of(const json& q) {
     std::string method = cased(word(q, "quant_method"), false);
     const json* const inner = member(q, "quantization");
     const json* const producer = member(q, "producer");
     const bool modelopt = (producer != nullptr && word(*producer, "name") == "modelopt") ||
                           (inner != nullptr && inner->is_object() && inner->contains("modelopt_quant_config"));
-    if (modelopt && inner != nullptr && member(*inner, "quant_algo") != nullptr) {
-      const std::string algo = cased(word(*inner, "quant_algo"), true);
-      if (algo == "FP8" || algo == "FP8_PER_CHANNEL_PER_TOKEN" || algo == "FP8_PB_WO") method = "modelopt";
-      else if (algo == "NVFP4") method = "modelopt_fp4";
-      else m_.refusal = "Unknown ModelOpt quant algo: " + word(*inner, "quant_algo");
-    }
-    if (method.rfind("modelopt", 0) != 0) return;
-    const json* algo = nullptr;
+    if (!modelopt || inner == nullptr || member(*inner, "quant_algo") == nullptr) return method;
+    const std::string algo = cased(word(*inner, "quant_algo"), true);
+    if (algo == "FP8" || algo == "FP8_PER_CHANNEL_PER_TOKEN" || algo == "FP8_PB_WO") return "modelopt";
+    if (algo == "NVFP4") return "modelopt_fp4";
+    m_.refusal = "Unknown ModelOpt quant algo: " + word(*inner, "quant_algo");
+    return method;
+  }
+  /// The scheme of the cache, a name or an object, in the file's own place or in ModelOpt's.
+  static const json* cache_scheme(const json& q) {
+    const json* const inner = member(q, "quantization");
+    const json* scheme = nullptr;
     for (const std::string_view name : {"kv_cache_scheme", "kv_cache_quant_algo"}) {
-      if (algo == nullptr && inner != nullptr) algo = truthy(*inner, name);
-      if (algo == nullptr) algo = truthy(q, name);
+      if (scheme == nullptr && inner != nullptr) scheme = truthy(*inner, name);
+      if (scheme == nullptr) scheme = truthy(q, name);
     }
-    if (algo == nullptr) return;
-    std::string name;
-    if (algo->is_string()) name = cased(algo->get<std::string>(), false);
-    if (algo->is_object() && word(*algo, "type") == "float") {
-      const json* const bits = member(*algo, "num_bits");
-      const json* const dynamic = member(*algo, "dynamic");
-      if (bits != nullptr && *bits == 8 && dynamic != nullptr && *dynamic == false) name = "fp8";
-      if (bits != nullptr && *bits == 4) name = "nvfp4";
-    }
+    return scheme;
+  }
+  /// get_kv_cache_quant_algo_string.
+  static std::string name_of_scheme(const json& scheme) {
+    if (scheme.is_string()) return cased(scheme.get<std::string>(), false);
+    if (!scheme.is_object() || word(scheme, "type") != "float") return {};
+    const json* const bits = member(scheme, "num_bits");
+    const json* const dynamic = member(scheme, "dynamic");
+    if (bits == nullptr) return {};
+    if (*bits == 4) return "nvfp4";
+    return *bits == 8 && dynamic != nullptr && *dynamic == false ? "fp8" : "";
+  }
+  void read(const json& q) {
+    if (method_of(q).rfind("modelopt", 0) != 0) return;
+    const json* const scheme = cache_scheme(q);
+    const std::string name = scheme != nullptr ? name_of_scheme(*scheme) : std::string();
     if (name == "fp8") m_.model.checkpoint_cache_dtype = cache_dtype::fp8_e4m3;
     if (name == "nvfp4") m_.model.checkpoint_cache_dtype = cache_dtype::nvfp4;
   }
@@ -318,20 +329,29 @@ inline json settings_json(const problem& q, const cache_plan& p) {
   return j;
 }
 
-inline std::string attention_name(const owned_model& m) {
+/// Which kinds of layers a model has.
+struct attention_kinds {
   bool recurrent = false, latent = false, windows = false, full = false;
-  for (const layer_class& c : m.classes) {
-    recurrent = recurrent || c.role == layer_role::recurrent;
-    latent = latent || c.role == layer_role::mla || c.role == layer_role::sparse_mla ||
-             c.role == layer_role::deepseek_v4_mla;
-    const bool ordinary = c.role == layer_role::attention || c.role == layer_role::chunked_attention ||
-                          c.role == layer_role::diffkv_attention;
-    windows = windows || (ordinary && c.window != 0);
-    full = full || (ordinary && c.window == 0);
+
+  void add(const layer_class& c) {
+    switch (c.role) {
+      case layer_role::recurrent: recurrent = true; break;
+      case layer_role::mla:
+      case layer_role::sparse_mla:
+      case layer_role::deepseek_v4_mla: latent = true; break;
+      case layer_role::attention:
+      case layer_role::chunked_attention:
+      case layer_role::diffkv_attention: (c.window != 0 ? windows : full) = true; break;
+      default: break;
+    }
   }
-  if (recurrent) return full || latent || windows ? "hybrid" : "none";
-  if (latent) return "MLA";
-  if (windows && full) return "hybrid";
+};
+inline std::string attention_name(const owned_model& m) {
+  attention_kinds has;
+  for (const layer_class& c : m.classes) has.add(c);
+  if (has.recurrent) return has.full || has.latent || has.windows ? "hybrid" : "none";
+  if (has.latent) return "MLA";
+  if (has.windows && has.full) return "hybrid";
   const model& v = m.model;
   return v.num_kv_heads == v.num_attention_heads ? "MHA" : v.num_kv_heads == 1 ? "MQA" : "GQA";
 }

@@ -141,6 +141,19 @@ class config_fields {
     const auto* const d = class_default_of(name, key);
     return d != nullptr && d->kind == families::default_kind::boolean ? d->value != 0 : other;
   }
+  /// Whatever stands there; nothing for null.
+  [[nodiscard]] std::optional<node> field(std::string_view name) const {
+    const std::string_view key = key_of(name);
+    const json* const value = text_.find(key);
+    return value != nullptr ? std::optional(text_.child(key, *value)) : std::nullopt;
+  }
+  /// A fraction as Python would compute with it.
+  [[nodiscard]] std::optional<double> number(std::string_view name) const {
+    if (const auto value = text_.number(key_of(name))) return value;
+    const auto whole = count(name);
+    return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<bool> boolean(std::string_view name) const { return text_.boolean(key_of(name)); }
   [[nodiscard]] std::optional<std::string> string(std::string_view name) const { return text_.string(key_of(name)); }
   [[nodiscard]] std::optional<node> array(std::string_view name) const { return text_.array(key_of(name)); }
   [[nodiscard]] std::optional<node> object(std::string_view name) const { return text_.object(key_of(name)); }
@@ -165,6 +178,16 @@ class config_fields {
   }
 
   [[nodiscard]] const std::vector<config::provenance>& sources() const noexcept { return sources_; }
+  /// An error about the field `name`, which stands in the file.
+  [[noreturn]] void fail(std::string_view name, std::string problem, std::string expected) const {
+    if (const auto value = field(name)) value->fail(std::move(problem), std::move(expected));
+    text_.fail(std::move(problem), std::move(expected));
+  }
+  /// A quantity that no field states.
+  void derived(std::string_view quantity, std::uint64_t value, std::string_view rule) const {
+    remember(quantity, value, std::string(rule));
+  }
+  [[nodiscard]] bool text_stands_in_root() const { return text_.pointer() == root_.pointer(); }
   void remember(std::string_view quantity, const json& value, std::string source) const {
     for (const config::provenance& p : sources_) {
       if (p.quantity == quantity) return;
