@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,13 +41,32 @@ inline constexpr renamed_model_type renamed_model_types[] = {
     {"Glm4vMoe_text", "glm4v_moe_text"}, {"granitevision", "llava_next"}, {"lfm2-vl", "lfm2_vl"},
     {"nougat", "vision-encoder-decoder"}};
 
+/// What a class takes out of its arguments and keeps under another name, so that it is no field of the class: the value
+/// where the file says nothing (Gemma4TextConfig.__post_init__, which makes it the head size of the full layers).
+struct popped_default {
+  std::string_view model_type;
+  std::string_view field;
+  families::class_default value;
+};
+inline constexpr popped_default popped_defaults[] = {
+    {"diffusion_gemma_text", "global_head_dim", {0, families::default_kind::integer, 512}},
+    {"gemma4_text", "global_head_dim", {0, families::default_kind::integer, 512}},
+    {"gemma4_unified_text", "global_head_dim", {0, families::default_kind::integer, 512}}};
+
+/// Classes that an engine has beside those of transformers, or in their place.
+struct other_classes {
+  /// The model type whose class in transformers reads a published one; any other word: none of them does.
+  std::string_view (*class_of)(std::string_view published);
+  /// Keys under which a class that transformers does not have keeps its language model.
+  std::span<const std::string_view> text_fields;
+};
+
 class model_config {
  public:
   /// `part` names the sub-model of a model that has several (bark: semantic, coarse, fine; omni models: thinker).
   /// Throws config_error when the document is not an object, says no model_type or one that is not known.
   explicit model_config(const document& d, std::string_view part = {}) : text_(d), root_(d) {
-    if (!d.root.is_object()) root_.fail("not a config", "a JSON object");
-    refuse_gguf_metadata(root_);
+    check_root();
     const std::optional<std::string> published = root_.string("model_type");
     if (!published) root_.fail_missing("model_type", "the model type of the config's class");
     published_model_type_ = *published;
@@ -54,6 +74,16 @@ class model_config {
     composite_ = row_;
     if (!part.empty()) select_part(part);
     else if (row_->text_field != nullptr) select_text_config();
+  }
+  /// The config as an engine sees it that has `others` too: what transformers has no class for is read as it stands,
+  /// without aliases and defaults, and model_type() is empty.
+  model_config(const node& root, const other_classes& others) : text_(root), root_(root), others_(&others) {
+    check_root();
+    published_model_type_ = root_.string("model_type").value_or("");
+    row_ = known(root_, published_model_type_);
+    composite_ = row_;
+    if (row_->text_field != nullptr) select_text_config();
+    else if (!has_class()) select_text_of_another_class();
   }
 
   model_config(const model_config&) = delete;  // what was looked up refers to the object itself
@@ -75,6 +105,8 @@ class model_config {
     if (!first.value().is_string()) first.fail("not a string", "the name of a class");
     return first.value().get<std::string>();
   }
+  /// Whether transformers has the class that reads the language model.
+  [[nodiscard]] bool has_class() const noexcept { return row_->model_type[0] != '\0'; }
   /// Of the language model: "gemma3_text".
   [[nodiscard]] std::string_view model_type() const noexcept { return row_->model_type; }
   [[nodiscard]] const node& text() const noexcept { return text_; }
@@ -240,11 +272,23 @@ class model_config {
     std::string rule;      // or the rule; both empty: the class default
   };
 
-  static const families::model_type_row* known(const node& where, std::string_view model_type) {
+  void check_root() const {
+    if (!root_.value().is_object()) root_.fail("not a config", "a JSON object");
+    refuse_gguf_metadata(root_);
+  }
+
+  [[nodiscard]] const families::model_type_row* known(const node& where, std::string_view model_type) const {
+    static constexpr families::model_type_row no_class = [] {
+      families::model_type_row row{};
+      row.model_type = "";
+      return row;
+    }();
+    if (others_ != nullptr) model_type = others_->class_of(model_type);
     for (const renamed_model_type& r : renamed_model_types) {
       if (r.published == model_type) model_type = r.model_type;
     }
     const auto* const row = find_model_type(model_type);
+    if (row == nullptr && others_ != nullptr) return &no_class;
     if (row == nullptr) {
       where.fail("model_type", *where.find("model_type"), "unknown model type",
                  "one of the types that `kvbudget models` lists");
@@ -286,6 +330,16 @@ class model_config {
       }
     }
     if (root_speaks_ && says_text_field()) own_defaults_apply_ = false;
+  }
+
+  void select_text_of_another_class() {
+    for (const std::string_view key : others_->text_fields) {
+      const json* const part = root_.find(key);
+      if (part == nullptr || !part->is_object()) continue;
+      text_ = root_.child(key, *part);
+      row_ = known(text_, text_.string("model_type").value_or(""));
+      return;
+    }
   }
 
   /// The root states some field of the language model.
@@ -361,6 +415,9 @@ class model_config {
       const auto* const defaults = families::class_defaults + row_->defaults_begin;
       if (const auto* at = find_default(defaults, row_->defaults_size, spelled)) return {nullptr, at, spelled, nullptr};
     }
+    for (const popped_default& d : popped_defaults) {
+      if (d.field == name && d.model_type == row_->model_type) return {nullptr, &d.value, name, nullptr};
+    }
     return {};
   }
 
@@ -430,6 +487,7 @@ class model_config {
   node text_;
   node root_;
   std::string published_model_type_;
+  const other_classes* others_ = nullptr;
   const families::model_type_row* row_ = nullptr;
   const families::model_type_row* composite_ = nullptr;
   bool own_defaults_apply_ = false;

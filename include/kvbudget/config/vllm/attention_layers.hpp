@@ -85,7 +85,7 @@ inline void read_gemma4(model_builder& b) {
   const std::uint32_t window = b.f.count_or("sliding_window", 0);
   layer_class local = b.attention(window);
   layer_class global = b.attention();
-  global.head_size = b.f.count_or("global_head_dim", 512, 1);
+  global.head_size = b.f.required("global_head_dim", 1);
   const bool shared_kv = b.f.flag("attention_k_eq_v");
   if (shared_kv) global.num_kv_heads = b.f.count_or("num_global_key_value_heads", local.num_kv_heads, 1);
   bool has_local = false, has_global = false;

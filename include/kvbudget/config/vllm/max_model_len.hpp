@@ -76,8 +76,6 @@ inline void read_max_model_len(model_builder& b) {
   constexpr double none = std::numeric_limits<double>::infinity();
   double length = none;
   for (const std::string_view name : length_fields) length = std::min(length, length_field(b, name).value_or(none));
-  // vLLM's own class gives Step-3.5 4096 positions where the file says nothing.
-  if (b.f.model_type() == "step3p5" && !b.f.in_file("max_seq_len")) length = std::min(length, 4096.0);
   if (const auto value = length_field(b, "model_max_length"); value && *value != 0) length = *value;
   m.max_model_len_is_known = length != none;
   if (!m.max_model_len_is_known) length = 2048;

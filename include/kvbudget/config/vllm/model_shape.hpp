@@ -95,7 +95,8 @@ inline void check_heads(model_builder& b) {
   for (const std::string_view type : {"arcee", "aria_text", "cwm", "deepseek_v2", "gemma2", "gemma3_text",
                                       "gemma3n_text", "gpt_neox", "hyperclovax", "llama", "vaultgemma"}) {
     if (b.f.class_model_type() != type) continue;
-    if (b.f.count_in_passing("hidden_size").value_or(0) % std::max(m.num_attention_heads, 1U) != 0)
+    const auto width = b.f.field("hidden_size");
+    if (width && width->count() % std::max(m.num_attention_heads, 1U) != 0)
       b.refuse("hidden_size is not a multiple of num_attention_heads");
   }
 }

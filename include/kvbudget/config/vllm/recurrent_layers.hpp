@@ -141,7 +141,8 @@ inline void read_mamba2(model_builder& b) {
 }
 [[nodiscard]] inline std::string pattern(const model_builder& b, std::string_view list, std::string_view letters) {
   std::string result;
-  if (const auto words = b.f.field(list); words && words->value().is_array()) {
+  const auto stated = b.f.in_file(list) ? std::nullopt : b.f.string(letters);
+  if (const auto words = b.f.field(list); words && words->value().is_array() && !stated) {
     if (words->value().size() > max_layers) words->fail("too many layers", "at most 65,536");
     for (std::size_t i = 0; i < words->value().size(); ++i) result += pattern_letter(config_fields::word(*words, i));
     return result;
