@@ -59,6 +59,8 @@ struct other_classes {
   std::string_view (*class_of)(std::string_view published);
   /// Keys under which a class that transformers does not have keeps its language model.
   std::span<const std::string_view> text_fields;
+  /// What such a class says where the file says nothing: an object, or nullptr.
+  const json* (*defaults_of)(std::string_view model_type);
 };
 
 class model_config {
@@ -84,6 +86,11 @@ class model_config {
     composite_ = row_;
     if (row_->text_field != nullptr) select_text_config();
     else if (!has_class()) select_text_of_another_class();
+    for (const std::string& type : {published_model_type_, text_.string("model_type").value_or("")}) {
+      if (other_defaults_ != nullptr) break;
+      other_defaults_ = others.defaults_of(type);
+      other_class_ = type;
+    }
   }
 
   model_config(const model_config&) = delete;  // what was looked up refers to the object itself
@@ -178,6 +185,8 @@ class model_config {
       if (!at.in_file->is_null()) result = at.where->count(at.key, lowest, highest);
     } else if (at.by_class != nullptr && at.by_class->kind == families::default_kind::integer) {
       result = static_cast<std::uint64_t>(at.by_class->value);
+    } else if (at.by_other_class != nullptr && at.by_other_class->is_number_unsigned()) {
+      result = at.by_other_class->get<std::uint64_t>();
     }
     if (result) remember(name, at, *result);
     return result;
@@ -195,6 +204,7 @@ class model_config {
   [[nodiscard]] std::optional<bool> boolean(std::string_view name) const {
     const found at = look_up(name);
     if (at.in_file != nullptr) return at.in_file->is_null() ? std::nullopt : at.where->boolean(at.key);
+    if (at.by_other_class != nullptr && at.by_other_class->is_boolean()) return at.by_other_class->get<bool>();
     if (at.by_class == nullptr || at.by_class->kind != families::default_kind::boolean) return std::nullopt;
     return at.by_class->value != 0;
   }
@@ -228,6 +238,7 @@ class model_config {
       if (at.in_file->is_null()) return std::nullopt;
       return at.where->child(at.key, *at.in_file);
     }
+    if (at.by_other_class != nullptr) return node(*at.by_other_class, class_default_source(name), text_.file());
     if (at.by_class == nullptr || at.by_class->kind == families::default_kind::null_value) return std::nullopt;
     return node(default_value(*at.by_class), class_default_source(name), text_.file());
   }
@@ -263,6 +274,7 @@ class model_config {
     const families::class_default* by_class = nullptr;
     std::string_view key;
     const node* where = nullptr;  // the object that has `in_file`
+    const json* by_other_class = nullptr;
   };
   struct memory {
     std::string_view quantity;  // a literal of the reader
@@ -409,14 +421,19 @@ class model_config {
       if (own_defaults_apply_) {
         const auto* const own = families::class_defaults + composite_->text_defaults_begin;
         if (const auto* at = find_default(own, composite_->text_defaults_size, spelled)) {
-          return {nullptr, at, spelled, nullptr};
+          return {nullptr, at, spelled, nullptr, nullptr};
         }
       }
       const auto* const defaults = families::class_defaults + row_->defaults_begin;
-      if (const auto* at = find_default(defaults, row_->defaults_size, spelled)) return {nullptr, at, spelled, nullptr};
+      if (const auto* at = find_default(defaults, row_->defaults_size, spelled))
+        return {nullptr, at, spelled, nullptr, nullptr};
     }
     for (const popped_default& d : popped_defaults) {
-      if (d.field == name && d.model_type == row_->model_type) return {nullptr, &d.value, name, nullptr};
+      if (d.field == name && d.model_type == row_->model_type) return {nullptr, &d.value, name, nullptr, nullptr};
+    }
+    if (other_defaults_ != nullptr) {
+      if (const auto at = other_defaults_->find(name); at != other_defaults_->end())
+        return {nullptr, nullptr, name, nullptr, &*at};
     }
     return {};
   }
@@ -425,7 +442,8 @@ class model_config {
   [[nodiscard]] found in_object(std::string_view name) const {
     for (const node* where : {&root_, &text_}) {
       if (where == &root_ && !root_has(name)) continue;
-      if (const auto at = where->value().find(name); at != where->value().end()) return {&*at, nullptr, name, where};
+      if (const auto at = where->value().find(name); at != where->value().end())
+        return {&*at, nullptr, name, where, nullptr};
     }
     return {};
   }
@@ -464,7 +482,8 @@ class model_config {
   }
 
   [[nodiscard]] std::string class_default_source(std::string_view name) const {
-    return "class default of " + std::string(row_->model_type) + " (" + std::string(name) + ")";
+    const std::string type = has_class() ? row_->model_type : other_class_;
+    return "class default of " + type + " (" + std::string(name) + ")";
   }
   [[nodiscard]] std::string source_of(const memory& m) const {
     if (!m.rule.empty()) return m.rule;
@@ -488,6 +507,8 @@ class model_config {
   node root_;
   std::string published_model_type_;
   const other_classes* others_ = nullptr;
+  const json* other_defaults_ = nullptr;
+  std::string other_class_;
   const families::model_type_row* row_ = nullptr;
   const families::model_type_row* composite_ = nullptr;
   bool own_defaults_apply_ = false;

@@ -35,7 +35,9 @@ inline void read_falcon(model_builder& b) {
   model& m = b.out.model;
   m.head_size = static_cast<std::uint32_t>(b.f.required("hidden_size", 1) / m.num_attention_heads);
   const bool one_head = b.f.flag("multi_query", true);
-  const bool new_decoder = b.f.flag("new_decoder_architecture");
+  // transformers_utils/configs/falcon.py: the width tells the largest model of the older class.
+  const bool largest = b.f.root_model_type().starts_with("RefinedWeb") && b.f.required("hidden_size", 1) == 8192;
+  const bool new_decoder = largest || b.f.flag("new_decoder_architecture");
   if (!new_decoder && one_head) m.num_kv_heads = 1;
   layer_class layer = b.attention_outside_settings();
   if (!new_decoder && !one_head) layer.num_kv_heads = m.num_attention_heads;

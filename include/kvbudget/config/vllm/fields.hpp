@@ -21,41 +21,62 @@ using config::node;
 
 namespace detail {
 
-/// Model types that another class reads in vLLM than in transformers, or none of transformers' (empty): registered in
-/// transformers_utils/config.py (_CONFIG_REGISTRY).
-struct replaced_class {
+/// Model types that another class reads in vLLM than in transformers: the model type of that class where transformers
+/// has it, else nothing, and what the class says where the file says nothing (transformers_utils/config.py:
+/// _CONFIG_REGISTRY, transformers_utils/configs/X.py).
+struct own_class {
   std::string_view model_type;
   std::string_view class_of;
+  std::string_view defaults;
 };
-inline constexpr replaced_class replaced_classes[] = {
-    {"deepseek_v32", "deepseek_v3"},  // "DeepseekV3Config"
+// clang-format off
+inline constexpr own_class own_classes[] = {
+  {"chatglm", "",
+   R"({"num_layers":28,"hidden_size":4096,"num_attention_heads":32,"multi_query_group_num":1,"seq_length":2048})"},
+  {"deepseek_v32", "deepseek_v3", ""},
+  {"deepseek_v4", "", R"({"max_position_embeddings":1048576})"},
+  {"kimi_linear", "",
+   R"({"hidden_size":4096,"num_hidden_layers":32,"num_attention_heads":32,"max_position_embeddings":4096,)"
+   R"("num_nextn_predict_layers":0})"},
+  {"minimax_m3_vl", "",
+   R"({"hidden_size":6144,"num_hidden_layers":60,"num_attention_heads":64,"num_key_value_heads":4,"head_dim":128,)"
+   R"("max_position_embeddings":524288,"sparse_attention_config":{"sparse_index_dim":128,"sparse_attention_freq":[)"
+   R"(0,0,0,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,)"
+   R"(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}})"},
+  {"RefinedWeb", "", R"({"hidden_size":64,"n_layer":2,"n_head":8,"n_head_kv":1,"multi_query":true})"},
+  {"RefinedWebModel", "", R"({"hidden_size":64,"n_layer":2,"n_head":8,"n_head_kv":1,"multi_query":true})"},
+  {"step3p5", "",
+   R"({"hidden_size":5120,"num_hidden_layers":48,"num_attention_heads":40,"num_attention_groups":8,)"
+   R"("max_seq_len":4096,"num_nextn_predict_layers":0})"},
 };
-
-/// What vLLM's own classes say where the file says nothing (transformers_utils/configs/X.py).
-struct own_default {
-  std::string_view model_type;
-  std::string_view field;
-  std::uint32_t value;
-};
-inline constexpr own_default own_defaults[] = {
-    {"step3p5", "max_seq_len", 4096},
-};
+// clang-format on
 
 inline std::string_view class_in_vllm(std::string_view published) {
-  for (const replaced_class& r : replaced_classes) {
-    if (r.model_type == published) return r.class_of;
+  for (const own_class& c : own_classes) {
+    if (c.model_type == published) return c.class_of;
   }
   return published;
 }
+inline const json* defaults_in_vllm(std::string_view model_type) {
+  static const std::vector<json> parsed = [] {
+    std::vector<json> all;
+    for (const own_class& c : own_classes) all.push_back(c.defaults.empty() ? json() : json::parse(c.defaults));
+    return all;
+  }();
+  for (std::size_t i = 0; i < parsed.size(); ++i) {
+    if (own_classes[i].model_type == model_type && !parsed[i].is_null()) return &parsed[i];
+  }
+  return nullptr;
+}
 inline constexpr std::string_view text_fields[] = {"text_config", "llm_config", "language_config"};
-inline constexpr config::other_classes own_classes{class_in_vllm, text_fields};
+inline constexpr config::other_classes classes_of_vllm{class_in_vllm, text_fields, defaults_in_vllm};
 
 }  // namespace detail
 
 /// The text config (hf_text_config) of a config (hf_config), and look-ups in it.
 class config_fields {
  public:
-  explicit config_fields(const node& root) : c_(root, detail::own_classes) {}
+  explicit config_fields(const node& root) : c_(root, detail::classes_of_vllm) {}
 
   [[nodiscard]] const node& root() const noexcept { return c_.root(); }
   [[nodiscard]] const node& text() const noexcept { return c_.text(); }
@@ -84,14 +105,7 @@ class config_fields {
 
   [[nodiscard]] std::optional<std::uint64_t> count(std::string_view name, std::uint64_t lowest = 0,
                                                    std::uint64_t highest = config::max_field_value) const {
-    const auto result = c_.count(name, lowest, highest);
-    if (result || c_.in_file(name)) return result;
-    for (const detail::own_default& d : detail::own_defaults) {
-      if (d.field != name || d.model_type != model_type()) continue;
-      c_.derived(name, d.value, "class default of vLLM's " + std::string(d.model_type));
-      return d.value;
-    }
-    return std::nullopt;
+    return c_.count(name, lowest, highest);
   }
   [[nodiscard]] std::uint32_t count_or(std::string_view name, std::uint64_t other, std::uint64_t lowest = 0) const {
     return static_cast<std::uint32_t>(count(name, lowest).value_or(other));
@@ -104,7 +118,11 @@ class config_fields {
   }
   [[nodiscard]] bool flag(std::string_view name, bool other = false) const { return c_.boolean(name).value_or(other); }
   [[nodiscard]] std::optional<bool> boolean(std::string_view name) const { return c_.boolean(name); }
-  [[nodiscard]] std::optional<double> number(std::string_view name) const { return c_.number(name); }
+  [[nodiscard]] std::optional<double> number(std::string_view name) const {
+    if (c_.in_file(name)) return c_.number(name);
+    const auto whole = count(name);
+    return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+  }
   [[nodiscard]] std::optional<std::string> string(std::string_view name) const { return c_.string(name); }
   [[nodiscard]] std::optional<node> array(std::string_view name) const { return c_.array(name); }
   [[nodiscard]] std::optional<node> object(std::string_view name) const { return c_.object(name); }

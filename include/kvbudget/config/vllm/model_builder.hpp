@@ -141,8 +141,7 @@ struct model_builder {
 /// engine/arg_utils.py: without layer types, or with only sliding ones, the window is that of every attention layer
 /// that has none of its own.
 inline void read_layer_types(model_builder& b) {
-  // vLLM's own class of MiniMax-M3 derives none.
-  const bool has_list = b.reading == reading::minimax_m3 ? b.f.array("layer_types").has_value() : b.f.has_layer_types();
+  const bool has_list = b.f.has_layer_types();
   if (reads_layer_types(b.reading) && has_list) b.types = b.f.layer_kinds(b.layers());
   bool all_sliding = true;
   for (const transformers::layer_kind kind : b.types.value_or(transformers::layer_kinds{})) {

@@ -42,14 +42,25 @@ inline void set_hybrid(model_builder& b) {
   b.out.model.is_hybrid = !attention_only;
 }
 
+/// The state of a class whose mamba_d_head may be "auto", its default: what the heads make of the inner width.
+[[nodiscard]] inline state_shape state_of_auto_heads(model_builder& b, std::uint32_t intermediate) {
+  state_shape shape = mamba2_state(b, intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_n_heads", "mamba_d_state",
+                                   "mamba_d_conv");
+  const auto given = b.f.field("mamba_d_head");
+  const bool stated = given && given->value().is_number();
+  const std::uint32_t head_dim = stated ? b.f.required("mamba_d_head", 1) : intermediate / shape.num_heads;
+  if (std::uint64_t{shape.num_heads} * head_dim != intermediate)
+    b.refuse("mamba_n_heads x mamba_d_head is not the inner width of the state");
+  shape.head_elements = b.elements(head_dim, shape.state_size);
+  return shape;
+}
+
 /// models/falcon_h1.py: both in every layer.
 inline void read_falcon_h1(model_builder& b) {
   set_hybrid(b);
   const std::uint32_t intermediate =
       b.f.count("mamba_d_ssm") ? b.f.required("mamba_d_ssm", 1) : b.scaled("mamba_expand", "hidden_size", 2);
-  const layer_class state = b.recurrent(mamba2_state(b, intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_d_head",
-                                                     "mamba_d_state", "mamba_d_conv"));
-  check_state_width(b, intermediate, "mamba_n_heads", "mamba_d_head");
+  const layer_class state = b.recurrent(state_of_auto_heads(b, intermediate));
   // layers/quantization/turboquant/config.py: the list of layers says "hybrid" for all.
   b.out.model.turboquant_finds_no_layers = true;
   for (std::uint32_t i = 0; i < b.layers(); ++i) {
@@ -79,17 +90,7 @@ inline void read_granite_hybrid(model_builder& b) {
   set_hybrid(b);
   layer_class state;
   if (b.out.model.is_hybrid) {  // a config of attention layers alone need not describe a state
-    const std::uint32_t intermediate = b.scaled("mamba_expand", "hidden_size", 2);
-    state_shape shape = mamba2_state(b, intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_n_heads",
-                                     "mamba_d_state", "mamba_d_conv");
-    // mamba_d_head "auto", the class's default: what the heads make of the inner width.
-    const auto given = b.f.field("mamba_d_head");
-    const bool stated = given && given->value().is_number();
-    const std::uint32_t head_dim = stated ? b.f.required("mamba_d_head", 1) : intermediate / shape.num_heads;
-    if (std::uint64_t{shape.num_heads} * head_dim != intermediate)
-      b.refuse("mamba_n_heads x mamba_d_head is not the inner width of the state");
-    shape.head_elements = b.elements(head_dim, shape.state_size);
-    state = b.recurrent(shape);
+    state = b.recurrent(state_of_auto_heads(b, b.scaled("mamba_expand", "hidden_size", 2)));
   }
   for (std::uint32_t i = 0; i < b.layers(); ++i) {
     const bool linear = b.out.model.is_hybrid && (!b.types || b.is_linear(i));
