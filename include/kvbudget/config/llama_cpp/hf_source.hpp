@@ -10,6 +10,7 @@
 #include <deque>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -128,7 +129,7 @@ class hf_source {
   [[nodiscard]] bool has_class() const noexcept { return root_row_ != nullptr; }
 
   /// find_hparam: the value under the first of these keys that is there at all; nothing when that one is null.
-  [[nodiscard]] std::optional<config::node> field(std::initializer_list<std::string_view> keys) const {
+  [[nodiscard]] std::optional<config::node> field(std::span<const std::string_view> keys) const {
     for (const std::string_view key : keys) {
       if (const found at = look_up(key); at.place != nullptr) {
         if (at.value->is_null()) return std::nullopt;
@@ -139,6 +140,9 @@ class hf_source {
     }
     return std::nullopt;
   }
+  [[nodiscard]] std::optional<config::node> field(std::initializer_list<std::string_view> keys) const {
+    return field(std::span(keys.begin(), keys.size()));
+  }
   [[nodiscard]] bool has(std::string_view key) const { return look_up(key).place != nullptr; }
   /// A value that is only looked at: it is no source of the plan. nullopt for null.
   [[nodiscard]] std::optional<config::node> peek(std::string_view key) const {
@@ -147,11 +151,15 @@ class hf_source {
     return at.place->child(key, *at.value);
   }
 
-  [[nodiscard]] std::optional<std::uint32_t> count(std::initializer_list<std::string_view> keys,
+  [[nodiscard]] std::optional<std::uint32_t> count(std::span<const std::string_view> keys,
                                                    std::uint64_t highest = config::max_field_value) const {
     const auto value = field(keys);
     if (!value) return std::nullopt;
     return static_cast<std::uint32_t>(value->count(0, highest));
+  }
+  [[nodiscard]] std::optional<std::uint32_t> count(std::initializer_list<std::string_view> keys,
+                                                   std::uint64_t highest = config::max_field_value) const {
+    return count(std::span(keys.begin(), keys.size()), highest);
   }
   /// A field without which the converter stops.
   [[nodiscard]] std::uint32_t need(std::initializer_list<std::string_view> keys) const {
