@@ -129,8 +129,9 @@ struct plan_sums {
     checked_count sum;
     for (std::uint32_t d = 0; d <= p.cpu; ++d) {
       if (unit[d] == checked_count(0U)) continue;
-      sum += unit[d] * units;
-      per_device[d] += unit[d] * units;
+      const checked_count here = unit[d] * units;
+      sum += here;
+      per_device[d] += here;
       p.pools.push_back({name, d, bytes(unit[d]), units.value()});
     }
     return sum;
@@ -140,23 +141,24 @@ struct plan_sums {
 /// One llama_kv_cache. Its rows may be no whole number of blocks, which the engine finds out only here.
 constexpr refusal add_cache(plan_sums& sums, const context_parts& from, const cache_shape& shape) {
   context_plan& p = sums.p;
-  const unit_sums u = sums_of(shape, from.h, from.s, from.where, from.widest_v);
-  if (u.bad_row != 0) return {refusal_reason::row_is_not_whole_blocks, u.bad_block, u.bad_row};
+  unit_sums unit = sums_of(shape, from.h, from.s, from.where, from.widest_v);
+  if (unit.bad_row != 0) return {refusal_reason::row_is_not_whole_blocks, unit.bad_block, unit.bad_row};
   cache_plan cache;
   cache.name = shape.name;
   cache.cells = from.numbers.cells(shape.cells, from.h, from.s).value();
   cache.n_stream = from.streams();
-  cache.layers = u.layers;
-  const checked_count units = checked_count(cache.cells) * cache.n_stream;
-  checked_count unit[max_devices + 1];
+  cache.layers = unit.layers;
   checked_count k;
   checked_count v;
   for (std::uint32_t d = 0; d <= p.cpu; ++d) {
-    unit[d] = u.k[d] + u.v[d];
-    k += u.k[d] * units;
-    v += u.v[d] * units;
+    k += unit.k[d];
+    v += unit.v[d];
+    unit.k[d] += unit.v[d];
   }
-  sums.add_pools(shape.name, unit, units);
+  const checked_count units = checked_count(cache.cells) * cache.n_stream;
+  k = k * units;
+  v = v * units;
+  sums.add_pools(shape.name, unit.k, units);
   cache.k_bytes = k.value();
   cache.v_bytes = v.value();
   sums.k += k;
