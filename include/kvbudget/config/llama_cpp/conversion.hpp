@@ -36,6 +36,14 @@ struct conversion {
   }
   [[nodiscard]] std::uint32_t own_layers() const { return out.block_count - out.nextn_predict_layers; }
 
+  /// The kinds of the model's own layers, as words.
+  [[nodiscard]] std::optional<config::node> layer_types() const { return in.layer_types(own_layers()); }
+  [[nodiscard]] config::node need_layer_types() const {
+    const auto types = layer_types();
+    if (!types) in.fail_missing("layer_types", "an array");
+    return *types;
+  }
+
   /// A product of two fields. Throws config_error when it does not fit in 32 bits.
   [[nodiscard]] std::uint32_t product(std::uint32_t a, std::uint32_t b, std::string_view field) const {
     const checked_count p = checked_count(a) * b;

@@ -50,7 +50,7 @@ inline void indexer_types(conversion& c) {
 /// HYV4Model: which layers have an indexer, by their own list or else by their kinds; nothing when none has.
 [[nodiscard]] inline per_layer hy_v4_indexers(const conversion& c) {
   if (const auto types = c.in.array("indexer_types")) return equal_to(*types, "full");
-  const auto kinds = c.in.array("layer_types");
+  const auto kinds = c.layer_types();
   if (!kinds) return {};
   const per_layer sparse = list_of(*kinds, [](const config::node& n) {
     return n.value() == "sparse_attention" || n.value() == "deepseek_sparse_attention" ? 1U : 0U;
@@ -66,7 +66,7 @@ inline void hy_v4(conversion& c) {
 }
 /// Dots3Model: layers that slide have latents and heads of their own, and no indexer.
 inline void dots3(conversion& c) {
-  const per_layer slides = equal_to(c.in.need_array("layer_types"), "sliding_attention");
+  const per_layer slides = equal_to(c.need_layer_types(), "sliding_attention");
   deepseek2(c);
   const std::uint32_t heads = c.in.need({"num_attention_heads"});
   const std::uint32_t heads_swa = c.in.need({"swa_num_attention_heads"});
@@ -114,7 +114,7 @@ inline void kimi(conversion& c) {
 }
 /// Glm5NextModel.
 inline void glm5_next(conversion& c) {
-  const per_layer linear_layer = equal_to(c.in.need_array("layer_types"), "linear_attention");
+  const per_layer linear_layer = equal_to(c.need_layer_types(), "linear_attention");
   c.out.head_count_kv = made(c.out.block_count, [&](std::uint32_t il) { return linear_layer[il] != 0 ? 0U : 1U; });
   kda_sizes(c, c.in.need_object("linear_attn_config"));
   write_latent(c, c.in.need({"kv_lora_rank"}), c.in.need({"qk_rope_head_dim"}));

@@ -91,7 +91,10 @@ inline constexpr mamba_names head_names{{"num_heads", "mamba_num_heads"}};
   for (const std::string_view name : of.names) {
     if (!name.empty() && c.in.has(name)) return c.in.need({name});
   }
-  c.in.fail_missing(std::string("mamba_") + std::string(of.names[0]), "a whole number");
+  for (const std::string_view name : of.names) {
+    if (name.starts_with("mamba_")) c.in.fail_missing(name, "a whole number");
+  }
+  c.in.fail_missing(of.names[0], "a whole number");
 }
 
 /// The head's width where the config says none.
@@ -117,6 +120,7 @@ inline void granite_hybrid_attention(conversion& c, const per_layer& is_attentio
 
 /// GraniteHybridModel.get_attn_layers.
 [[nodiscard]] inline per_layer granite_attention_layers(const conversion& c) {
+  // The list of the file only: the class of 4.57.6 leaves it null.
   if (const auto types = c.in.array("layer_types"); types && !types->value().empty()) {
     return equal_to(*types, "attention");
   }
@@ -221,7 +225,7 @@ inline void gated_delta_net(conversion& c) {
       c.in.need({"linear_key_head_dim"}), c.in.need({"linear_num_key_heads"}));
   const std::uint32_t n = c.own_layers();
   c.out.full_attention_interval = c.in.count_or("full_attention_interval", 4);
-  const auto types = c.in.array("layer_types");
+  const auto types = c.layer_types();
   if (!types) return;
   if (types->value().size() != n) types->fail("wrong length", "one entry per layer");
   const per_layer linear = equal_to(*types, "linear_attention");
@@ -255,17 +259,9 @@ inline void wkv_of_attention_heads(conversion& c) {
 /// LFM2Model, LFM2MoeModel: layers with KV heads are attention.
 [[nodiscard]] inline per_layer lfm2_kv_heads(const conversion& c, std::uint32_t kv) {
   const bool moe = c.row.gguf == "lfm2moe";
-  if (const auto types = c.in.array("layer_types")) {
-    return list_of(*types, [&](const config::node& n) {
-      return (moe ? n.value() == "full_attention" : n.value() != "conv") ? kv : 0U;
-    });
-  }
-  if (const auto indices = c.in.array("full_attn_idxs")) {
-    const per_layer full = listed(*indices, 0, c.own_layers());
-    return made(c.out.block_count, [&](std::uint32_t il) { return full[il] != 0 ? kv : 0U; });
-  }
-  if (!c.in.has_class()) c.in.fail_missing("layer_types", "an array");
-  return made(c.out.block_count, [&](std::uint32_t) { return kv; });
+  return list_of(c.need_layer_types(), [&](const config::node& n) {
+    return (moe ? n.value() == "full_attention" : n.value() != "conv") ? kv : 0U;
+  });
 }
 inline void lfm2(conversion& c) {
   const std::uint32_t kv = c.in.need({"num_key_value_heads"});

@@ -14,22 +14,21 @@ inline void laguna_window(conversion& c) {
 }
 inline void granite_window(conversion& c) { c.out.sliding_window = c.in.count_or("sliding_window", 128); }
 
-/// Which layers slide, by layer_types; where the class derives that list, all but every `period`-th.
-inline void slides_by_types_or(conversion& c, std::uint32_t period) {
-  if (const auto types = c.in.array("layer_types")) {
-    c.out.sliding_window_pattern = equal_to(*types, "sliding_attention");
-  } else if (period != 0) {
-    c.out.sliding_window_pattern = made(c.own_layers(), [period](std::uint32_t il) { return (il + 1) % period != 0; });
-  } else {
-    c.in.fail_missing("layer_types", "an array");
-  }
+/// Which layers slide, by layer_types.
+inline void slides_by_types(conversion& c) {
+  c.out.sliding_window_pattern = equal_to(c.need_layer_types(), "sliding_attention");
 }
-inline void slides_by_types(conversion& c) { slides_by_types_or(c, 0); }
+/// All but the last of each `period` layers: what some converter classes write where there is no list.
+inline void slides_by_period(conversion& c, std::uint32_t period) {
+  c.out.sliding_window_pattern = made(c.own_layers(), [period](std::uint32_t il) { return (il + 1) % period != 0; });
+}
 
+/// Olmo2Model writes the pattern of Olmo 3 for every file with a window.
 inline void olmo3_window(conversion& c) {
   if (!c.in.has("sliding_window")) return;
   window(c);
-  slides_by_types_or(c, 4);
+  if (c.layer_types()) slides_by_types(c);
+  else slides_by_period(c, 4);
 }
 inline void mellum_window(conversion& c) {
   if (!c.in.boolean("use_sliding_window").value_or(true) || !c.in.count({"sliding_window"})) return;
@@ -38,7 +37,7 @@ inline void mellum_window(conversion& c) {
 }
 /// GraniteSWAModel: without a list, all but the first of four.
 inline void granite_slides(conversion& c) {
-  const auto types = c.in.array("layer_types");
+  const auto types = c.layer_types();
   if (types && !types->value().empty()) slides_by_types(c);
   else c.out.sliding_window_pattern = made(c.out.block_count, [](std::uint32_t il) { return il % 4 != 0; });
 }
@@ -76,7 +75,6 @@ inline void gemma3(conversion& c) {
   if (c.in.has_class() && c.in.boolean("use_bidirectional_attention").value_or(false)) size = size / 2 + 1;
   c.out.sliding_window = size;
 }
-inline void gemma3n_slides(conversion& c) { slides_by_types_or(c, 5); }
 
 /// Gemma4Model: a size of the full layers, as a field or as the first full layer's entry in per_layer_config.
 [[nodiscard]] inline std::optional<std::uint32_t> of_full_layers(const conversion& c, const config::node& types,
@@ -94,7 +92,7 @@ inline void gemma3n_slides(conversion& c) { slides_by_types_or(c, 5); }
 }
 inline void gemma4(conversion& c) {
   c.out.shared_kv_layers = c.in.need({"num_kv_shared_layers"});
-  const config::node types = c.in.need_array("layer_types");
+  const config::node types = c.need_layer_types();
   c.out.sliding_window_pattern = equal_to(types, "sliding_attention");
   const auto full = of_full_layers(c, types, "global_head_dim", "head_dim");
   if (!full) c.in.fail_missing("global_head_dim", "the head size of full-attention layers");
@@ -109,50 +107,34 @@ inline void gemma4(conversion& c) {
 
 // ---- single classes -------------------------------------------------------------------------------------------------
 
-/// Exaone4Model: a list, a period, or letters such as "LLLG" that repeat.
+/// Exaone4Model: a list, a period, or letters such as "LLLG" that repeat (of which its class makes no list).
 inline void exaone4_window(conversion& c) {
   const auto size = c.in.count({"sliding_window"});
   if (!size) return;
   c.out.sliding_window = size;
-  if (const auto types = c.in.array("layer_types")) {
-    c.out.sliding_window_pattern = equal_to(*types, "sliding_attention");
-    return;
-  }
   const auto pattern = c.in.field({"sliding_window_pattern"});
+  const bool letters = pattern && pattern->value().is_string() && !c.in.array("layer_types");
+  if (!letters && c.layer_types()) return slides_by_types(c);
   if (!pattern) return;
-  if (pattern->value().is_string()) {
-    const auto letters = pattern->value().get<std::string>();
-    if (letters.empty()) return;
-    c.out.sliding_window_pattern =
-        made(c.own_layers(), [&](std::uint32_t il) { return letters[il % letters.size()] == 'L'; });
-  } else {
-    const auto period = static_cast<std::uint32_t>(pattern->count(1));
-    c.out.sliding_window_pattern = made(c.own_layers(), [&](std::uint32_t il) { return (il + 1) % period != 0; });
-  }
+  if (!letters) return slides_by_period(c, static_cast<std::uint32_t>(pattern->count(1)));
+  const auto text = pattern->value().get<std::string>();
+  if (text.empty()) return;
+  c.out.sliding_window_pattern = made(c.own_layers(), [&](std::uint32_t il) { return text[il % text.size()] == 'L'; });
 }
 
 /// Llama4Model writes a window of 0 where all layers are full.
 inline void llama4_window(conversion& c) {
-  bool all_full = true;
-  if (const auto types = c.in.array("layer_types")) {
-    for (const config::json& t : types->value()) all_full = all_full && t == "full_attention";
-  } else if (c.in.has_class()) {  // the class derives the list: layers without rope are full
-    const auto no_rope = c.in.array("no_rope_layers");
-    const std::uint32_t interval = c.in.count_or("no_rope_layer_interval", 4);
-    all_full = interval == 1;
-    if (no_rope && !no_rope->value().empty()) {
-      all_full = true;
-      for (const config::json& l : no_rope->value()) all_full = all_full && l == 0;
-    }
-  } else {
-    return;
+  const auto types = c.layer_types();
+  if (!types) return;
+  for (const config::json& t : types->value()) {
+    if (t != "full_attention") return;
   }
-  if (all_full) c.out.sliding_window = 0;
+  c.out.sliding_window = 0;
 }
 
 /// Step35Model: heads and KV heads of the layers that slide are their own.
 inline void step35(conversion& c) {
-  const auto types = c.in.array("layer_types");
+  const auto types = c.layer_types();
   const per_layer said = types ? equal_to(*types, "sliding_attention") : per_layer();
   const std::uint32_t n = c.out.block_count;
   c.out.sliding_window_pattern = made(n, [&](std::uint32_t il) { return said[il]; });

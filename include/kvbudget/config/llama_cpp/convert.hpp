@@ -92,7 +92,7 @@ inline constexpr class_steps classes[] = {
     {r::gemma, base_sizes, {base_rest, needed_head_dim, kv_heads_or_all}},
     {r::gemma2, base_sizes, {base_rest, needed_head_dim, kv_heads_or_all, window}},
     {r::gemma3, {}, {gemma3}},
-    {r::gemma3n, {}, {gemma3, gemma3n_slides}},
+    {r::gemma3n, {}, {gemma3, slides_by_types}},
     {r::gemma4, {}, {gemma3, gemma4}},
     {r::gemma4_assistant, {}, {gemma3, gemma4, all_are_nextn}},
     {r::gpt_oss, base_sizes, {base_rest, window}},
