@@ -1,13 +1,16 @@
 // llama.cpp from the outside: a config.json (or GGUF metadata) and options in, the engine's figures and log lines out.
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include <kvbudget/config/evaluation.hpp>
+#include <kvbudget/config/llama_cpp/cache_types.hpp>
 #include <kvbudget/config/llama_cpp/convert.hpp>
 #include <kvbudget/config/llama_cpp/gguf_metadata.hpp>
+#include <kvbudget/config/llama_cpp/layer_names.hpp>
+#include <kvbudget/config/llama_cpp/log_lines.hpp>
+#include <kvbudget/config/llama_cpp/refusal_words.hpp>
 #include <kvbudget/config/settings.hpp>
 #include <kvbudget/engines/llama_cpp.hpp>
 #include <kvbudget/spelling.hpp>
@@ -16,23 +19,6 @@ namespace kvbudget::llama_cpp {
 
 /// The version whose source the rules are read from, and that was measured.
 inline constexpr const char* measured_version = "0.5.0-dev (ggml 0.25.3)";
-
-/// The nine cache types of --cache-type-k (common/arg.cpp: kv_cache_types), by ggml's names.
-struct cache_type_name {
-  std::string_view name;
-  storage_type type;
-};
-inline constexpr cache_type_name cache_types[] = {{"f32", f32},       {"f16", f16},   {"bf16", bf16},
-                                                  {"q8_0", q8_0},     {"q4_0", q4_0}, {"q4_1", q4_1},
-                                                  {"iq4_nl", iq4_nl}, {"q5_0", q5_0}, {"q5_1", q5_1}};
-
-/// ggml_type_name. "?" for a type that is no cache type.
-[[nodiscard]] inline std::string type_name(storage_type t) {
-  for (const cache_type_name& c : cache_types) {
-    if (c.type == t) return std::string(c.name);
-  }
-  return "?";
-}
 
 /// An option as C API, command line and logs spell it.
 struct option_alias {
@@ -206,280 +192,10 @@ inline constexpr const char* default_defaults = "server";
   return load_hparams(detail::convert(detail::hf_source(d)));
 }
 
-/// The engine's reason, in the words of its own message where it has one.
-[[nodiscard]] inline std::string describe(const refusal& r, const hparams& h, const settings& s) {
-  const std::string k = type_name(s.type_k);
-  const std::string v = type_name(s.type_v);
-  const std::string key = std::string(h.architecture->name) + "." + std::string(r.key);
-  const auto does_not_divide = [&](const char* which, const std::string& type, const char* length) {
-    return std::string(which) + " cache type " + type + " with block size " + std::to_string(r.block) +
-           " does not divide " + length + "=" + std::to_string(r.head);
-  };
-  switch (r.reason) {
-    case refusal_reason::none: return "";
-    case refusal_reason::block_count_out_of_range:
-      return "block_count " + std::to_string(h.block_count) + " is not between 1 and 512";
-    case refusal_reason::nextn_layers_exceed_block_count: return "nextn_predict_layers exceeds block_count";
-    case refusal_reason::missing_key: return "key not found in model: " + key;
-    case refusal_reason::wrong_type:
-      return "key " + key + " has wrong type " + std::string(r.found) + " but expected type " + std::string(r.expected);
-    case refusal_reason::wrong_array_length: return "key " + key + " has wrong array length";
-    case refusal_reason::unusable_value:
-      return "key " + key + " is " + std::to_string(r.head) + ", with which the engine does not load the model";
-    case refusal_reason::no_layer_slides: return "the model has a sliding window, and no layer that uses it";
-    case refusal_reason::shared_layer_has_no_source:
-      return "layers that share K and V find no layer of their kind to share with (an assertion of the engine)";
-    case refusal_reason::no_context_length: return "n_ctx and the model's context length cannot both be zero";
-    case refusal_reason::no_batch: return "n_batch and n_ubatch cannot both be zero";
-    case refusal_reason::n_seq_max_too_large: return "n_seq_max must be <= 256";
-    case refusal_reason::n_seq_max_over_outputs:
-      return "n_seq_max " + std::to_string(s.n_seq_max) + " exceeds the " + std::to_string(r.head) +
-             " outputs of a batch (n_batch): GGML_ASSERT(n_outputs_max <= cparams.n_outputs_max)";
-    case refusal_reason::different_kv_types:
-      return "model does not support different K (" + k + ") and V (" + v + ") cache types";
-    case refusal_reason::quantized_v_needs_flash_attn: return "quantized V cache requires flash_attn to be enabled";
-    case refusal_reason::k_block_does_not_divide_head: return does_not_divide("K", k, "n_embd_head_k");
-    case refusal_reason::v_block_does_not_divide_head: return does_not_divide("V", v, "n_embd_head_v");
-    case refusal_reason::row_is_not_whole_blocks:
-      return "a cache row of " + std::to_string(r.head) + " elements is no whole number of blocks of " +
-             std::to_string(r.block) + " (an assertion of ggml)";
-    case refusal_reason::no_mtp_layers: return "context type MTP requested but model doesn't contain MTP layers";
-    case refusal_reason::main_gpu_out_of_range:
-      return "invalid value for main_gpu: " + std::to_string(s.main_gpu) +
-             " (available devices: " + std::to_string(s.devices) + ")";
-    case refusal_reason::split_mode_tensor_unsupported:
-      return "LLAMA_SPLIT_MODE_TENSOR not implemented for architecture '" + std::string(h.architecture->name) + "'";
-    case refusal_reason::split_mode_tensor_needs_flash_attn:
-      return "SPLIT_MODE_TENSOR requires flash_attn to be enabled";
-    case refusal_reason::split_mode_tensor_not_computed: return "split_mode tensor is not computed";
-    case refusal_reason::needs_target_context:
-      return "architecture '" + std::string(h.architecture->name) + "' requires ctx_other to be set";
-  }
-  return "";
-}
-
-/// "GPU0", "GPU1" …, "CPU".
-[[nodiscard]] inline std::string device_name(const context_plan& p, std::uint32_t device) {
-  return device == p.cpu ? "CPU" : "GPU" + std::to_string(device);
-}
-
 namespace detail {
 
-/// printf with "%7.2f" of a number of MiB, computed in float as the engine does.
-[[nodiscard]] inline std::string mib(std::uint64_t bytes, int width) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%*.2f", width,
-                static_cast<double>(static_cast<float>(bytes) / (1024.0F * 1024.0F)));
-  return text;
-}
-/// The same in double, as buffer lines are printed.
-[[nodiscard]] inline std::string buffer_mib(std::uint64_t bytes) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%8.2f", static_cast<double>(bytes) / 1024.0 / 1024.0);
-  return text;
-}
-[[nodiscard]] inline std::string right_aligned(const std::string& text, std::size_t width) {
-  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
-}
-
-/// Bytes per device of the pools of one name, the CPU first: the engine sorts by buffer name.
-inline void add_buffer_lines(std::vector<std::string>& lines, const context_plan& p, std::string_view pool_name,
-                             const std::string& prefix, const std::string& what) {
-  for (std::uint32_t i = 0; i <= p.cpu; ++i) {
-    const std::uint32_t d = i == 0 ? p.cpu : i - 1;
-    for (const pool& b : p.pools) {
-      if (b.device != d || pool_name != b.name) continue;
-      lines.push_back(prefix + ": " + right_aligned(device_name(p, d), 10) + what + buffer_mib(b.size().count()) +
-                      " MiB");
-    }
-  }
-}
-
-[[nodiscard]] inline flash_attention flash_in_force(const hparams& h, const settings& s) {
-  const flash_attention flash = h.architecture->flash_attn ? s.flash_attn : flash_attention::off;
-  return flash == flash_attention::automatic && is_quantized(s.type_v) ? flash_attention::on : flash;
-}
-
-[[nodiscard]] inline std::string number(std::uint64_t n, std::size_t width) {
-  return right_aligned(std::to_string(n), width);
-}
-
-/// llama_context's own numbers.
-inline void add_context_lines(std::vector<std::string>& lines, const hparams& h, const settings& s,
-                              const context_plan& p) {
-  const std::string flash_names[] = {"auto", "enabled", "disabled"};
-  const std::string context = "llama_context: ";
-  if (!s.kv_unified && p.n_ctx != round_up(s.n_ctx == 0 ? h.n_ctx_train : s.n_ctx, cells_pad).value()) {
-    lines.push_back(context + "n_ctx is not divisible by n_seq_max - rounding down to " + std::to_string(p.n_ctx));
-  }
-  lines.push_back(context + "n_seq_max             = " + std::to_string(p.n_seq_max));
-  lines.push_back(context + "n_ctx                 = " + std::to_string(p.n_ctx));
-  lines.push_back(context + "n_ctx_seq             = " + std::to_string(p.n_ctx_seq));
-  lines.push_back(context + "n_batch               = " + std::to_string(p.n_batch));
-  lines.push_back(context + "n_ubatch              = " + std::to_string(p.n_ubatch));
-  lines.push_back(context + "causal_attn           = " + std::to_string(h.causal_attn ? 1 : 0));
-  lines.push_back(context + "flash_attn            = " + flash_names[static_cast<std::size_t>(flash_in_force(h, s))]);
-  lines.push_back(context + "kv_unified            = " + std::string(s.kv_unified ? "true" : "false"));
-  lines.push_back(context + "n_rs_seq              = " + std::to_string(p.n_rs_seq));
-  const std::string trained = " n_ctx_train (" + std::to_string(h.n_ctx_train) + ") -- ";
-  const std::string length = context + "n_ctx_seq (" + std::to_string(p.n_ctx_seq) + ")";
-  if (p.n_ctx_seq < h.n_ctx_train) {
-    lines.push_back(length + " <" + trained + "the full capacity of the model will not be utilized");
-  } else if (p.n_ctx_seq > h.n_ctx_train) {
-    lines.push_back(length + " >" + trained + "possible training context overflow");
-  }
-}
-
-/// What the engine says before it creates a cache: the class that creates it, and its number of cells.
-inline void add_creation_lines(std::vector<std::string>& lines, const hparams& h, const settings& s,
-                               const context_plan& p, const cache_plan& c) {
-  const std::string_view name = c.name;
-  const auto creating = [&](const char* who, const std::string& what, std::uint64_t cells) {
-    lines.push_back(std::string(who) + ": creating " + what + ", size = " + std::to_string(cells) + " cells");
-  };
-  const auto full_size = [&](const char* who) {
-    if (!s.swa_full) return;
-    lines.push_back(std::string(who) +
-                    ": using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
-                    "pull/13194#issuecomment-2868343055)");
-  };
-  const bool index_cache = p.caches.size() > 1 && std::string_view(p.caches[1].name) == "indexer";
-  switch (h.architecture->memory) {
-    case memory_kind::dsv4: {
-      if (p.compressors.empty()) break;  // the context of the prediction layers
-      const auto compressed = [&](std::uint32_t ratio) { return div_ceil(p.n_ctx_seq, ratio).value(); };
-      const char* const who = "llama_kv_cache_dsv4";
-      if (name == "base") lines.push_back(std::string(who) + ": creating DSV4 raw KV cache");
-      if (name == "csa") creating(who, "DSV4 CSA compressed KV cache", compressed(csa_ratio));
-      if (name == "hca") creating(who, "DSV4 HCA compressed KV cache", compressed(hca_ratio));
-      if (name == "lid") creating(who, "DSV4 lightning-indexer KV cache", compressed(csa_ratio));
-      break;
-    }
-    case memory_kind::dsa_iswa:
-      if (!index_cache) return;
-      if (name == "main") {
-        full_size("llama_kv_cache_dsa_iswa");
-        creating("llama_kv_cache_dsa_iswa", "DSA KV cache", c.cells);
-        creating("llama_kv_cache_dsa", "main KV cache", c.cells);
-      }
-      if (name == "indexer") creating("llama_kv_cache_dsa", "indexer KV cache", c.cells);
-      if (name == "swa") creating("llama_kv_cache_dsa_iswa", "SWA KV cache", c.cells);
-      return;
-    case memory_kind::dsa:
-    case memory_kind::msa:
-      if (!index_cache) return;
-      creating(h.architecture->memory == memory_kind::dsa ? "llama_kv_cache_dsa" : "llama_kv_cache_msa",
-               std::string(name) + " KV cache", c.cells);
-      return;
-    case memory_kind::hybrid_idx:
-      if (name == "indexer") creating("operator()", "indexer KV cache", c.cells);  // from within a lambda
-      return;
-    default: break;
-  }
-  if (name == "base") {
-    full_size("llama_kv_cache_iswa");
-    creating("llama_kv_cache_iswa", "non-SWA KV cache", c.cells);
-  }
-  if (name == "swa") creating("llama_kv_cache_iswa", "    SWA KV cache", c.cells);
-}
-
-/// Without flash attention V is kept transposed, as wide as the widest layer's.
-inline void add_padding_line(std::vector<std::string>& lines, const hparams& h, const settings& s,
-                             const cache_plan& c) {
-  if (flash_in_force(h, s) != flash_attention::off || std::string_view(c.name) == "lid") return;
-  const bool index_keys = std::string_view(c.name) == "indexer";  // one head in each layer
-  std::uint64_t widest = 0;
-  bool differ = false;
-  const auto width = [&](std::uint32_t il) {
-    return std::uint64_t{index_keys ? 1U : h.layers[il].head_count_kv} * h.n_embd_head_v(il);
-  };
-  for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
-    widest = std::max(widest, width(il));
-    differ = differ || width(il) != width(0);
-  }
-  if (!differ) return;
-  lines.push_back(
-      "llama_kv_cache: the V embeddings have different sizes across layers and FA is not enabled - padding "
-      "V cache to " +
-      std::to_string(widest));
-}
-
-inline void add_cache_lines(std::vector<std::string>& lines, const hparams& h, const settings& s, const context_plan& p,
-                            const cache_plan& c) {
-  add_creation_lines(lines, h, s, p, c);
-  add_padding_line(lines, h, s, c);
-  add_buffer_lines(lines, p, c.name, "llama_kv_cache", " KV buffer size = ");
-  lines.push_back("llama_kv_cache: size = " + mib(c.k_bytes + c.v_bytes, 7) + " MiB (" + number(c.cells, 6) +
-                  " cells, " + number(c.layers, 3) + " layers, " + number(p.n_seq_max, 2) + "/" +
-                  std::to_string(c.n_stream) + " seqs), K (" + type_name(s.type_k) + "): " + mib(c.k_bytes, 7) +
-                  " MiB, V (" + type_name(s.type_v) + "): " + mib(c.v_bytes, 7) + " MiB");
-}
-
-inline void add_compressor_lines(std::vector<std::string>& lines, const context_plan& p, const compressor_plan& c) {
-  const std::string who = "llama_dsv4_comp_state";
-  const std::string_view kind = c.kind;
-  lines.push_back("llama_kv_cache_dsv4: creating DSV4 " +
-                  std::string(kind == "csa"   ? "CSA"
-                              : kind == "hca" ? "HCA"
-                                              : "lightning-indexer") +
-                  " compressor state");
-  add_buffer_lines(lines, p, c.name, who, " DSV4 " + std::string(kind) + " state buffer size = ");
-  lines.push_back(who + ": " + std::string(kind) + " ratio = " + std::to_string(c.ratio) +
-                  ", state = " + std::to_string(c.rows) + " x " + std::to_string(c.row_elements) +
-                  ", streams = " + std::to_string(p.n_seq_max) + ", rs_seq = " + std::to_string(p.n_rs_seq) +
-                  ", layers = " + std::to_string(c.layers) + ", size = " + mib(c.bytes, 7) + " MiB");
-}
-
-inline void add_recurrent_lines(std::vector<std::string>& lines, const hparams& h, const context_plan& p) {
-  const recurrent_plan& r = p.recurrent;
-  add_buffer_lines(lines, p, "recurrent", "llama_memory_recurrent", " RS buffer size = ");
-  // The number of layers in this line is the model's, not that of the layers with a state.
-  lines.push_back("llama_memory_recurrent: size = " + mib(r.r_bytes + r.s_bytes + r.p_bytes, 7) + " MiB (" +
-                  number(r.cells, 6) + " cells, " + number(h.n_layer(), 3) + " layers, " + number(p.n_seq_max, 2) +
-                  " seqs " + number(p.n_rs_seq, 2) + " rs_seq), R (f32): " + mib(r.r_bytes, 7) +
-                  " MiB, S (f32): " + mib(r.s_bytes, 7) + " MiB, P (f32): " + mib(r.p_bytes, 7) + " MiB");
-}
-
-}  // namespace detail
-
-/// The lines about memory that llama.cpp prints when it creates this context, digit by digit. Devices are named
-/// GPU0 … and CPU, where the engine prints the names of its buffers. None when the engine refuses.
-[[nodiscard]] inline std::vector<std::string> log_lines(const hparams& h, const settings& s, const context_plan& p) {
-  std::vector<std::string> lines;
-  if (p.refused) return lines;
-  detail::add_context_lines(lines, h, s, p);
-  // A hybrid creates its index cache after the states, all others in the order of the plan.
-  const auto is_late = [&](const cache_plan& c) { return p.recurrent.exists && std::string_view(c.name) == "indexer"; };
-  for (const cache_plan& c : p.caches) {
-    if (!is_late(c)) detail::add_cache_lines(lines, h, s, p, c);
-  }
-  for (const compressor_plan& c : p.compressors) detail::add_compressor_lines(lines, p, c);
-  if (p.recurrent.exists) detail::add_recurrent_lines(lines, h, p);
-  for (const cache_plan& c : p.caches) {
-    if (is_late(c)) detail::add_cache_lines(lines, h, s, p, c);
-  }
-  return lines;
-}
-
-namespace detail {
-
-[[nodiscard]] inline std::string attention_of(const hparams& h) {
-  if (h.architecture->memory == memory_kind::none) return "none";
-  if (h.n_layer_all == 0) return "unknown";  // the file is not loaded
-  bool recurrent = false;
-  bool attention = false;
-  std::uint32_t most = 0;
-  for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
-    recurrent = recurrent || h.layers[il].recurrent;
-    attention = attention || h.layers[il].head_count_kv > 0;
-    most = most < h.layers[il].head_count_kv ? h.layers[il].head_count_kv : most;
-  }
-  if (recurrent) return attention ? "hybrid" : "recurrent";
-  if (h.is_mla) return "MLA";
-  return most == h.n_head ? "MHA" : most == 1 ? "MQA" : "GQA";
-}
-
-[[nodiscard]] inline std::string kind_of(const layer_plan& l) {
+/// The word in the engine's figures, as measured cases have it.
+[[nodiscard]] inline std::string measured_kind(const layer_plan& l) {
   if (!l.attention) return "recurrent";
   return std::string(l.slides ? "sliding_attention" : "full_attention") + (l.recurrent ? "+recurrent" : "");
 }
@@ -519,9 +235,10 @@ inline void fill_figures(config::evaluation& e, const hparams& h, const settings
   for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
     const layer_plan l = plan_of_layer(h, s, il);
     if (!l.keeps_something()) continue;
-    e.layers.push_back(config::layer_bytes{il, kind_of(l), l.k_bytes, l.v_bytes, l.other_bytes()});
+    e.layers.push_back(config::layer_bytes{il, kind_of(h, il, {l.attention, l.recurrent, l.index_bytes > 0}), l.k_bytes,
+                                           l.v_bytes, l.other_bytes()});
     layers.push_back({{"layer", il},
-                      {"kind", kind_of(l)},
+                      {"kind", measured_kind(l)},
                       {"k_bytes", l.k_bytes},
                       {"v_bytes", l.v_bytes},
                       {"other_bytes", l.other_bytes()}});

@@ -63,6 +63,14 @@ struct other_classes {
   const json* (*defaults_of)(std::string_view model_type);
 };
 
+/// The row of the class that reads a published model type, or nullptr.
+inline const families::model_type_row* find_class(std::string_view published) {
+  for (const renamed_model_type& r : renamed_model_types) {
+    if (r.published == published) published = r.model_type;
+  }
+  return find_model_type(published);
+}
+
 class model_config {
  public:
   /// `part` names the sub-model of a model that has several (bark: semantic, coarse, fine; omni models: thinker).
@@ -91,6 +99,14 @@ class model_config {
       other_defaults_ = others.defaults_of(type);
       other_class_ = type;
     }
+  }
+
+  /// One object as the class of `row` reads it; without a class (nullptr) it is what it says and nothing else. For
+  /// readers that choose object and class themselves, as engines with classes of their own do.
+  model_config(const node& object, const families::model_type_row* row)
+      : text_(object), root_(object), row_(row != nullptr ? row : &no_class), composite_(row_) {
+    if (!object.value().is_object()) object.fail("not a config", "a JSON object");
+    published_model_type_ = root_.string("model_type").value_or("");
   }
 
   model_config(const model_config&) = delete;  // what was looked up refers to the object itself
@@ -173,6 +189,17 @@ class model_config {
     }
   }
 
+  /// What the class's to_dict() has under exactly this name, be it null: nothing under the other name of a field, null
+  /// under a field whose default the class computes.
+  [[nodiscard]] std::optional<node> entry(std::string_view name) const {
+    if (raw_name(name) != name) return std::nullopt;
+    const found at = look_up(name);
+    if (at.in_file != nullptr) return at.where->child(at.key, *at.in_file);
+    if (at.by_class != nullptr) return node(default_value(*at.by_class), class_default_source(name), text_.file());
+    const auto known = fate(name);
+    if (!known || *known > families::field_fate::overwritten) return std::nullopt;
+    return node(owned_.emplace_back(nullptr), class_default_source(name), text_.file());
+  }
   /// The file itself says something under this name (or its alias), be it null.
   [[nodiscard]] bool in_file(std::string_view name) const { return look_up(name).in_file != nullptr; }
 
@@ -269,6 +296,9 @@ class model_config {
   }
 
  private:
+  static constexpr families::model_type_row no_class{"",    0,     0,       0,     0, nullptr, nullptr, 0,     0,
+                                                     false, false, nullptr, false, 0, 0,       false,   false, false};
+
   struct found {
     const json* in_file = nullptr;
     const families::class_default* by_class = nullptr;
@@ -290,16 +320,8 @@ class model_config {
   }
 
   [[nodiscard]] const families::model_type_row* known(const node& where, std::string_view model_type) const {
-    static constexpr families::model_type_row no_class = [] {
-      families::model_type_row row{};
-      row.model_type = "";
-      return row;
-    }();
     if (others_ != nullptr) model_type = others_->class_of(model_type);
-    for (const renamed_model_type& r : renamed_model_types) {
-      if (r.published == model_type) model_type = r.model_type;
-    }
-    const auto* const row = find_model_type(model_type);
+    const auto* const row = find_class(model_type);
     if (row == nullptr && others_ != nullptr) return &no_class;
     if (row == nullptr) {
       where.fail("model_type", *where.find("model_type"), "unknown model type",

@@ -6,6 +6,7 @@
 
 #include <kvbudget/engines/llama_cpp/architectures.hpp>
 #include <kvbudget/engines/llama_cpp/hparams.hpp>
+#include <kvbudget/engines/llama_cpp/inverse.hpp>
 #include <kvbudget/engines/llama_cpp/memory.hpp>
 #include <kvbudget/engines/llama_cpp/plan.hpp>
 #include <kvbudget/engines/llama_cpp/settings.hpp>

@@ -44,17 +44,21 @@ namespace detail {
   const detail::memory_shape memory = detail::memory_of(h, s);
   for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
     cache_layer layer;
+    detail::kept_parts kept;
     for (const detail::cache_shape& c : memory.caches) {
       if (!detail::contains(c, h, il)) continue;
-      if (layer.kind.empty()) layer.kind = h.layers[il].slides ? "sliding_attention" : "full_attention";
+      kept.attention = true;
+      kept.index_keys = kept.index_keys || c.row != detail::row_rule::heads;
       layer.parts.push_back(detail::part_of(c, h, il, k, v));
     }
     if (memory.recurrent && detail::is_stateful(h, il)) {
-      layer.kind += layer.kind.empty() ? "recurrent" : "+recurrent";
+      kept.state = true;
       const checked_count history = il == h.ple_layer ? h.ple_conv_state : checked_count(0U);
       layer.parts.push_back(recurrent_state{(h.n_embd_r + h.n_embd_s + history).value(), f32});
     }
-    if (!layer.parts.empty()) m.layers.add(il, layer);
+    if (layer.parts.empty()) continue;
+    layer.kind = detail::kind_of(h, il, kept);
+    m.layers.add(il, layer);
   }
   return m;
 }

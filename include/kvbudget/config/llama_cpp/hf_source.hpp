@@ -10,117 +10,65 @@
 #include <deque>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <kvbudget/config/document.hpp>
 #include <kvbudget/config/model_config.hpp>
+#include <kvbudget/config/transformers/layer_kinds.hpp>
 #include <kvbudget/engines/llama_cpp/hparams.hpp>
 
 namespace kvbudget::llama_cpp::detail {
 
-/// Model types of families/class_defaults.hpp that transformers 4.57.6 has no class for, as far as the converter
-/// takes them at all.
-inline constexpr std::string_view newer_model_types[] = {"afmoe",
-                                                         "audioflamingo3",
-                                                         "cohere2_moe",
-                                                         "deepseek_ocr2",
-                                                         "deepseek_ocr2_text",
-                                                         "deepseek_v32",
-                                                         "deepseek_v4",
-                                                         "dots3_note",
-                                                         "dots3_note_text",
-                                                         "exaone4_5",
-                                                         "exaone_moe",
-                                                         "gemma4",
-                                                         "gemma4_assistant",
-                                                         "gemma4_text",
-                                                         "gemma4_unified",
-                                                         "gemma4_unified_assistant",
-                                                         "gemma4_unified_text",
-                                                         "glm46v",
-                                                         "glm4_moe_lite",
-                                                         "glm5_next",
-                                                         "glm5_next_text",
-                                                         "glm_moe_dsa",
-                                                         "glm_ocr",
-                                                         "glm_ocr_text",
-                                                         "glmasr",
-                                                         "granite4_vision",
-                                                         "granite4_vision_text",
-                                                         "granite_swa",
-                                                         "granitemoe_swa",
-                                                         "hrm_text",
-                                                         "hunyuan_vl",
-                                                         "hunyuan_vl_text",
-                                                         "hy_v3",
-                                                         "hy_v4",
-                                                         "internlm3",
-                                                         "jais2",
-                                                         "kimi_k25",
-                                                         "kimi_linear",
-                                                         "laguna",
-                                                         "lfm2_moe",
-                                                         "mellum",
-                                                         "mimo_v2_flash",
-                                                         "minicpm3",
-                                                         "minicpmv4_6",
-                                                         "minimax_m2",
-                                                         "minimax_m3_vl",
-                                                         "minimax_m3_vl_text",
-                                                         "ministral3",
-                                                         "mistral4",
-                                                         "muse_glimmer",
-                                                         "muse_glimmer_text",
-                                                         "nemotron_h",
-                                                         "paddleocr_vl",
-                                                         "paddleocr_vl_text",
-                                                         "pocket_tts",
-                                                         "qwen3_5",
-                                                         "qwen3_5_moe",
-                                                         "qwen3_5_moe_text",
-                                                         "qwen3_5_text",
-                                                         "qwen3_asr",
-                                                         "qwen4_exp",
-                                                         "qwen4_exp_text",
-                                                         "sarvam_moe",
-                                                         "solar_open",
-                                                         "step3p5",
-                                                         "step3p7",
-                                                         "unlimited_ocr",
-                                                         "unlimited_ocr_text",
-                                                         "youtu"};
+/// By whose classes the converter reads.
+inline constexpr config::engine_version converter_transformers{4, 57, 6};
+
+/// Model types that config/model_config.hpp knows, and transformers 4.57.6 has no class for (CONFIG_MAPPING_NAMES).
+// clang-format off
+inline constexpr std::string_view newer_model_types[] = {
+    "afmoe", "apertus1p5", "apertus1p5_text", "audioflamingo3", "axk1", "axk2", "bailing_hybrid", "beam", "canary",
+    "canary_decoder", "cohere2_moe", "cohere_asr", "cohere_compass", "cohere_compass_text", "cosmos3_edge",
+    "cosmos3_edge_text", "cosmos3_omni", "cwm", "deepseek_ocr2", "deepseek_ocr2_text", "deepseek_v32", "deepseek_v4",
+    "diffusion_gemma", "diffusion_gemma_text", "dory", "dots3_note", "dots3_note_text", "ernie4_5_vl_moe",
+    "ernie4_5_vl_moe_text", "exaone", "exaone4_5", "exaone_moe", "fast_vlm", "flint", "fun_asr_nano", "gemma4",
+    "gemma4_assistant", "gemma4_text", "gemma4_unified", "gemma4_unified_assistant", "gemma4_unified_text", "glm46v",
+    "glm4_moe_lite", "glm5_next", "glm5_next_text", "glm_moe_dsa", "glm_ocr", "glm_ocr_text", "glmasr", "glmga",
+    "gradium_phonon_tts", "granite4_vision", "granite4_vision_text", "granite_docling", "granite_docling_text",
+    "granite_speech_plus", "granite_swa", "granitemoe_swa", "higgs_audio_v2", "hrm_text", "hunyuan_vl",
+    "hunyuan_vl_text", "hy_v3", "hy_v4", "hy_v4_vl", "hy_v4_vl_text", "hyperclovax", "hyperclovax_vision_v2",
+    "inkling2", "inkling2_loop", "inkling2_loop_text", "inkling2_text", "inkling_mm_model", "inkling_text",
+    "internlm3", "iquestcoder", "jais2", "kimi_k2", "kimi_k25", "kimi_linear", "kolibri1", "laguna", "lara_mini",
+    "lfm2_moe", "lfm3", "lfm3_vl", "lighton_ocr", "mellum", "mimo_v2_flash", "minicpm3", "minicpm_ocr", "minicpmv4_6",
+    "minicpmv4_7", "minimax_m2", "minimax_m3_vl", "minimax_m3_vl_text", "ministral3", "mistral4", "mistral_large4",
+    "mistral_large4_text", "molmo2", "molmo2_text", "moonshine_streaming", "moss_transcribe_diarize", "muse_glimmer",
+    "muse_glimmer_text", "muse_spark", "muse_spark_text", "musicflamingo", "nanochat", "nemo_speechlm", "nemotron_h",
+    "nemotron_h_omni", "olmo_hybrid", "omniasr", "paddleocr_vl", "paddleocr_vl_text", "pi0", "pocket_tts",
+    "pp_chart2table", "pp_formulanet", "pp_formulanet_text", "qianfan_ocr", "qwen3_5", "qwen3_5_moe",
+    "qwen3_5_moe_text", "qwen3_5_text", "qwen3_asr", "qwen4_exp", "qwen4_exp_text", "sarvam_mla", "sarvam_moe",
+    "solar_open", "step3p5", "step3p7", "t5gemma2", "t5gemma2_decoder", "unlimited_ocr", "unlimited_ocr_text",
+    "vibevoice", "vibevoice_asr", "video_llama_3", "voxtral_realtime", "voxtral_realtime_text", "youtu", "zaya",
+};
+// clang-format on
 
 /// The row of a model type that AutoConfig knows, or nullptr.
 [[nodiscard]] inline const families::model_type_row* auto_config_row(std::string_view model_type) {
   for (const std::string_view newer : newer_model_types) {
     if (newer == model_type) return nullptr;
   }
-  return config::find_model_type(model_type);
+  return config::find_class(model_type);
 }
 
 class hf_source {
  public:
   /// Throws config_error when the document is not an object.
-  explicit hf_source(const config::document& d) : root_(d) {
-    if (!d.root.is_object()) root_.fail("not a config", "a JSON object");
-    text_ = text_config();
-    const auto type = root_.string("model_type");
-    root_row_ = type ? auto_config_row(*type) : nullptr;
-    if (root_row_ == nullptr || root_row_->text_field == nullptr) {
-      // A text config under a class that has none is only another member of the file.
-      text_row_ = root_row_;
-      return;
-    }
-    text_row_ = config::find_model_type(root_row_->text_model_type);
-    if (text_) {
-      if (const auto own = text_->string("model_type")) {
-        const auto* const row = auto_config_row(*own);
-        if (row == nullptr) root_row_ = text_row_ = nullptr;  // AutoConfig fails on the part, so on the whole
-        else if (row->text_field == nullptr) text_row_ = row;
-      }
-    }
+  explicit hf_source(const config::document& d)
+      : root_(d), text_node_(text_part(root_)), root_row_(class_of_root()), whole_(root_, root_row_) {
+    const bool merged = root_row_ != nullptr && root_row_->text_field != nullptr &&
+                        is_text_part(root_row_->text_field) && is_at(text_node_, root_row_->text_field);
+    if (merged) text_.emplace(d);  // as the class has it, be it of defaults alone
+    else if (text_node_) text_.emplace(*text_node_, nullptr);
   }
 
   [[nodiscard]] const config::node& root() const noexcept { return root_; }
@@ -128,30 +76,49 @@ class hf_source {
   [[nodiscard]] bool has_class() const noexcept { return root_row_ != nullptr; }
 
   /// find_hparam: the value under the first of these keys that is there at all; nothing when that one is null.
-  [[nodiscard]] std::optional<config::node> field(std::initializer_list<std::string_view> keys) const {
+  [[nodiscard]] std::optional<config::node> field(std::span<const std::string_view> keys) const {
     for (const std::string_view key : keys) {
-      if (const found at = look_up(key); at.place != nullptr) {
-        if (at.value->is_null()) return std::nullopt;
-        config::node value = at.place->child(key, *at.value);
-        remember(key, at, value);
-        return value;
-      }
+      const auto value = entry(key);
+      if (!value) continue;
+      if (value->value().is_null()) return std::nullopt;
+      remember(key, *value);
+      return value;
     }
     return std::nullopt;
   }
-  [[nodiscard]] bool has(std::string_view key) const { return look_up(key).place != nullptr; }
+  [[nodiscard]] std::optional<config::node> field(std::initializer_list<std::string_view> keys) const {
+    return field(std::span(keys.begin(), keys.size()));
+  }
+  [[nodiscard]] bool has(std::string_view key) const { return entry(key).has_value(); }
   /// A value that is only looked at: it is no source of the plan. nullopt for null.
   [[nodiscard]] std::optional<config::node> peek(std::string_view key) const {
-    const found at = look_up(key);
-    if (at.place == nullptr || at.value->is_null()) return std::nullopt;
-    return at.place->child(key, *at.value);
+    const auto value = entry(key);
+    return value && !value->value().is_null() ? value : std::nullopt;
   }
 
-  [[nodiscard]] std::optional<std::uint32_t> count(std::initializer_list<std::string_view> keys,
+  /// layer_types, which some classes derive where there is no list.
+  [[nodiscard]] std::optional<config::node> layer_types(std::uint32_t layers) const {
+    if (const auto list = array("layer_types")) return list;
+    const config::model_config& c = text_ && !text_->model_type().empty() ? *text_ : whole_;
+    const auto* const rule = transformers::detail::pattern_of(c.model_type());
+    if (!has_class() || rule == nullptr || rule->ignores_list) return std::nullopt;
+    config::json words = config::json::array();
+    for (const transformers::layer_kind kind : transformers::read_layer_kinds(c, layers, converter_transformers)) {
+      words.push_back(transformers::name_of(kind));
+    }
+    return config::node(made_.emplace_back(std::move(words)), "layer_types of " + std::string(c.model_type()),
+                        root_.file());
+  }
+
+  [[nodiscard]] std::optional<std::uint32_t> count(std::span<const std::string_view> keys,
                                                    std::uint64_t highest = config::max_field_value) const {
     const auto value = field(keys);
     if (!value) return std::nullopt;
     return static_cast<std::uint32_t>(value->count(0, highest));
+  }
+  [[nodiscard]] std::optional<std::uint32_t> count(std::initializer_list<std::string_view> keys,
+                                                   std::uint64_t highest = config::max_field_value) const {
+    return count(std::span(keys.begin(), keys.size()), highest);
   }
   /// A field without which the converter stops.
   [[nodiscard]] std::uint32_t need(std::initializer_list<std::string_view> keys) const {
@@ -192,10 +159,9 @@ class hf_source {
   }
 
   [[noreturn]] void fail_missing(std::string_view key, std::string expected) const {
-    const config::node& where = text_ ? *text_ : root_;
-    if (const auto at = look_up(key); at.place != nullptr) {
-      at.place->fail(key, *at.value, "null, and the converter needs it", std::move(expected));
-    }
+    if (const auto at = entry(key); at && at->pointer().starts_with('/'))
+      at->fail("null, and the converter needs it", std::move(expected));
+    const config::node& where = text_node_ ? *text_node_ : root_;
     throw config_error({where.file(), where.pointer() + "/" + std::string(key), ""},
                        "missing, and the converter needs it", std::move(expected));
   }
@@ -212,8 +178,8 @@ class hf_source {
           "Step3p7ForConditionalGeneration", "KimiK3ForConditionalGeneration"}) {
       if (name == whole) return name;
     }
-    if (text_) {
-      if (auto own = first_architecture(*text_)) return own;
+    if (text_node_) {
+      if (auto own = first_architecture(*text_node_)) return own;
     }
     return name;
   }
@@ -223,37 +189,60 @@ class hf_source {
   [[nodiscard]] std::optional<std::string> root_architecture() const { return first_architecture(root_); }
   [[nodiscard]] std::optional<std::string> root_model_type() const { return root_.string("model_type"); }
   [[nodiscard]] std::optional<std::string> text_model_type() const {
-    return text_ ? text_->string("model_type") : std::nullopt;
+    return text_node_ ? text_node_->string("model_type") : std::nullopt;
   }
 
  private:
-  struct found {
-    const config::node* place = nullptr;
-    const config::json* value = nullptr;
-    bool by_class = false;
-  };
+  /// What the converter merges over the root, the last of them before the others (load_hparams).
+  static constexpr std::string_view text_parts[] = {
+      "text_config", "llm_config", "lm_config", "thinker_config/text_config", "language_config", "lfm"};
+  [[nodiscard]] static bool is_text_part(std::string_view path) {
+    return std::find(std::begin(text_parts), std::end(text_parts), path) != std::end(text_parts);
+  }
+  /// Of several parts in one file, the converter takes the last, and then it is what it says.
+  [[nodiscard]] static bool is_at(const std::optional<config::node>& part, std::string_view path) {
+    return !part || part->pointer().substr(1) == path;
+  }
+  [[nodiscard]] static std::optional<config::node> text_part(const config::node& root) {
+    if (!root.value().is_object()) root.fail("not a config", "a JSON object");
+    std::optional<config::node> result;
+    for (const std::string_view path : text_parts) {
+      const std::size_t slash = path.find('/');
+      auto at = root.object(path.substr(0, slash));
+      if (at && slash != path.npos) at = at->object(path.substr(slash + 1));
+      if (at) result = at;
+    }
+    return result;
+  }
+  /// AutoConfig fails on the whole where it does not know the part.
+  [[nodiscard]] const families::model_type_row* class_of_root() const {
+    const auto type = root_.string("model_type");
+    const auto* const row = type ? auto_config_row(*type) : nullptr;
+    if (row == nullptr || row->text_field == nullptr || !text_node_) return row;
+    const auto own = text_node_->string("model_type");
+    return own && auto_config_row(*own) == nullptr ? nullptr : row;
+  }
 
-  void remember(std::string_view key, const found& at, const config::node& value) const {
-    if (at.value->is_structured()) return;
+  /// The text part's entries cover those of the root.
+  [[nodiscard]] std::optional<config::node> entry(std::string_view key) const {
+    if (text_) {
+      if (auto value = text_->entry(key)) return value;
+    }
+    if (auto value = whole_.entry(key)) return value;
+    // Every class of transformers 4.57 carries generation defaults; the converter takes this one for a context length.
+    static const config::json max_length = 20U;
+    if (!has_class() || key != "max_length") return std::nullopt;
+    return config::node(max_length, class_default, root_.file());
+  }
+
+  void remember(std::string_view key, const config::node& value) const {
+    if (value.value().is_structured()) return;
     for (const config::provenance& p : sources_) {
       if (p.quantity == key) return;
     }
-    std::string source = at.by_class ? "class default of transformers 4.57" : value.pointer();
-    sources_.push_back(config::provenance{std::string(key), *at.value, std::move(source)});
-  }
-
-  [[nodiscard]] std::optional<config::node> text_config() const {
-    std::optional<config::node> result = root_.object("text_config");
-    for (const std::string_view key : {"llm_config", "lm_config"}) {
-      if (const auto at = root_.object(key)) result = at;
-    }
-    if (const auto thinker = root_.object("thinker_config")) {
-      if (const auto at = thinker->object("text_config")) result = at;
-    }
-    for (const std::string_view key : {"language_config", "lfm"}) {
-      if (const auto at = root_.object(key)) result = at;
-    }
-    return result;
+    const bool by_class = !value.pointer().starts_with('/');
+    sources_.push_back(
+        config::provenance{std::string(key), value.value(), by_class ? std::string(class_default) : value.pointer()});
   }
 
   [[nodiscard]] static std::optional<std::string> first_architecture(const config::node& where) {
@@ -264,74 +253,14 @@ class hf_source {
     return first.value().get<std::string>();
   }
 
-  [[nodiscard]] found in_object(const config::node& where, const families::model_type_row* row,
-                                std::string_view key) const {
-    const config::json& object = where.value();
-    if (const auto at = object.find(key); at != object.end()) return {&where, &*at};
-    if (row == nullptr) return {};
-    for (std::size_t i = 0; i < row->aliases_size; ++i) {  // the class stores it under `key`, the file says its alias
-      const families::attribute_alias& alias = families::attribute_aliases[row->aliases_begin + i];
-      if (key != families::field_names[alias.field]) continue;
-      const auto at = object.find(families::field_names[alias.attribute]);
-      if (at != object.end()) return {&where, &*at};
-    }
-    return {};
-  }
-
-  [[nodiscard]] found in_defaults(const config::node& where, std::size_t begin, std::size_t size,
-                                  std::string_view key) const {
-    for (std::size_t i = begin; i < begin + size; ++i) {
-      const families::class_default& d = families::class_defaults[i];
-      if (key != families::field_names[d.field]) continue;
-      switch (d.kind) {
-        case families::default_kind::integer: owned_.emplace_back(static_cast<std::uint64_t>(d.value)); break;
-        case families::default_kind::boolean: owned_.emplace_back(d.value != 0); break;
-        case families::default_kind::json_text:
-          owned_.push_back(config::json::parse(families::default_texts[d.value]));
-          break;
-        case families::default_kind::null_value: owned_.emplace_back(nullptr); break;
-      }
-      return {&where, &owned_.back(), true};
-    }
-    return {};
-  }
-
-  [[nodiscard]] found look_up(std::string_view key) const {
-    if (text_) {
-      if (const found at = in_object(*text_, text_row_, key); at.place != nullptr) return at;
-      if (text_row_ != nullptr && text_row_ != root_row_) {
-        if (root_row_->merges_text_defaults) {
-          const found own = in_defaults(*text_, root_row_->text_defaults_begin, root_row_->text_defaults_size, key);
-          if (own.place != nullptr) return own;
-        }
-        const found at = in_defaults(*text_, text_row_->defaults_begin, text_row_->defaults_size, key);
-        if (at.place != nullptr) return at;
-      }
-    }
-    if (const found at = in_object(root_, root_row_, key); at.place != nullptr) return at;
-    if (root_row_ == nullptr) return {};
-    if (!text_ && text_row_ != root_row_) {  // the class builds a text config of its own defaults
-      const found own = in_defaults(root_, root_row_->text_defaults_begin, root_row_->text_defaults_size, key);
-      if (own.place != nullptr) return own;
-      if (text_row_ != nullptr) {
-        const found at = in_defaults(root_, text_row_->defaults_begin, text_row_->defaults_size, key);
-        if (at.place != nullptr) return at;
-      }
-    }
-    if (const found at = in_defaults(root_, root_row_->defaults_begin, root_row_->defaults_size, key);
-        at.place != nullptr) {
-      return at;
-    }
-    // Every class of transformers 4.57 carries generation defaults; the converter takes this one for a context length.
-    if (key == "max_length") return {&root_, &owned_.emplace_back(std::uint64_t{20}), true};
-    return {};
-  }
+  static constexpr const char* class_default = "class default of transformers 4.57";
 
   config::node root_;
-  std::optional<config::node> text_;
-  const families::model_type_row* root_row_ = nullptr;
-  const families::model_type_row* text_row_ = nullptr;
-  mutable std::deque<config::json> owned_;
+  std::optional<config::node> text_node_;  ///< in the file
+  const families::model_type_row* root_row_;
+  config::model_config whole_;
+  std::optional<config::model_config> text_;
+  mutable std::deque<config::json> made_;
   mutable std::vector<config::provenance> sources_;
 };
 

@@ -1,142 +1,12 @@
-// What llama.cpp reads from a GGUF file for its memory, and what it makes of that.
+// What llama.cpp makes of the keys of a GGUF file: its layers and their sizes.
 //
 // Source: llama.cpp 0.5.0-dev, src/llama-model.cpp (llama_model_base::load_hparams, load_swa_pattern),
 // src/llama-hparams.cpp (n_embd_r, n_embd_s, set_swa_pattern …), load_arch_hparams of src/models/*.cpp.
 #pragma once
 
-#include <optional>
-#include <string_view>
-
-#include <kvbudget/checked.hpp>
-#include <kvbudget/engines/llama_cpp/architectures.hpp>
+#include <kvbudget/engines/llama_cpp/metadata.hpp>
 
 namespace kvbudget::llama_cpp {
-
-inline constexpr std::uint32_t max_layers = 512;     ///< LLAMA_MAX_LAYERS
-inline constexpr std::uint32_t max_sequences = 256;  ///< LLAMA_MAX_SEQ
-
-/// Why the engine does not load the model or create the context. `none`: it does.
-enum class refusal_reason : std::uint8_t {
-  none,
-  block_count_out_of_range,  ///< not 1 … 512 layers
-  nextn_layers_exceed_block_count,
-  missing_key,                 ///< of the file; `key` names it
-  wrong_type,                  ///< of the file: `key`, `found`, `expected`
-  wrong_array_length,          ///< of the file; `key`
-  unusable_value,              ///< of the file: `key` with the number `head`, on which the engine stops
-  no_layer_slides,             ///< a window, but no layer that uses it
-  shared_layer_has_no_source,  ///< the last layer with a cache must be full, the one before it sliding
-  no_context_length,           ///< n_ctx 0 and no context length in the file
-  no_batch,                    ///< n_batch and n_ubatch 0
-  n_seq_max_too_large,         ///< more than 256
-  n_seq_max_over_outputs,      ///< more sequences than outputs of a batch: `head` of them; an assertion
-  different_kv_types,          ///< of a model that keeps a latent
-  quantized_v_needs_flash_attn,
-  k_block_does_not_divide_head,  ///< `block`, `head`
-  v_block_does_not_divide_head,  ///< `block`, `head`
-  row_is_not_whole_blocks,       ///< a cache row of `head` elements in blocks of `block`; an assertion of ggml
-  no_mtp_layers,
-  main_gpu_out_of_range,
-  split_mode_tensor_unsupported,  ///< by the engine for this architecture
-  split_mode_tensor_needs_flash_attn,
-  split_mode_tensor_not_computed,  ///< the engine does it; this library does not know the shares
-  needs_target_context             ///< a draft model that lives in its target's cache
-};
-
-/// A refusal with the numbers of the engine's message.
-struct refusal {
-  refusal_reason reason = refusal_reason::none;
-  std::uint32_t block = 0;
-  std::uint32_t head = 0;
-  std::string_view key = {};    ///< without the architecture's prefix
-  std::string_view found = {};  ///< types by GGUF's names
-  std::string_view expected = {};
-
-  [[nodiscard]] constexpr explicit operator bool() const noexcept { return reason != refusal_reason::none; }
-  friend constexpr bool operator==(const refusal& a, const refusal& b) noexcept {
-    return a.reason == b.reason && a.block == b.block && a.head == b.head;
-  }
-};
-
-/// A GGUF value that is one number for all layers, or a list with one per layer, or absent.
-class per_layer {
- public:
-  constexpr per_layer() noexcept = default;
-  constexpr per_layer(std::uint32_t one) noexcept  // NOLINT(google-explicit-constructor): a number is the usual case
-      : one_(one), kind_(kind::one) {}
-
-  /// Appends to the list. An entry after the 512th is a failure.
-  constexpr void push_back(std::uint32_t value) {
-    if (kind_ != kind::list) *this = per_layer(list_tag{});
-    if (size_ == max_layers) list_is_longer_than_its_capacity();
-    values_[size_++] = value;
-  }
-  [[nodiscard]] static constexpr per_layer empty_list() noexcept { return per_layer(list_tag{}); }
-
-  [[nodiscard]] constexpr bool given() const noexcept { return kind_ != kind::absent; }
-  [[nodiscard]] constexpr bool is_list() const noexcept { return kind_ == kind::list; }
-  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return size_; }
-  /// Entry `il`; 0 where a list is too short and where nothing was given, as in the engine's zero-filled arrays.
-  [[nodiscard]] constexpr std::uint32_t operator[](std::uint32_t il) const noexcept {
-    if (kind_ == kind::one) return one_;
-    return il < size_ ? values_[il] : 0U;
-  }
-
- private:
-  enum class kind : std::uint8_t { absent, one, list };
-  struct list_tag {};
-  constexpr explicit per_layer(list_tag) noexcept : kind_(kind::list) {}
-
-  std::uint32_t values_[max_layers]{};
-  std::uint32_t one_ = 0;
-  std::uint32_t size_ = 0;
-  kind kind_ = kind::absent;
-};
-
-/// The GGUF keys that matter for memory, under their own names without the architecture's prefix.
-struct metadata {
-  const llama_cpp::architecture* architecture = nullptr;
-  refusal refused;                ///< why the loader gives up on the file's keys
-  std::uint32_t block_count = 0;  ///< layers, those for multi-token prediction included
-  std::uint32_t nextn_predict_layers = 0;
-  std::uint32_t context_length = 0;
-  std::uint32_t embedding_length = 0;
-  per_layer head_count;
-  per_layer head_count_kv;                  ///< default: head_count
-  per_layer feed_forward_length;            ///< only whether it is 0 matters (nemotron_h)
-  std::optional<bool> causal;               ///< attention.causal
-  std::optional<std::uint32_t> key_length;  ///< attention.*; default: embedding_length / head_count
-  std::optional<std::uint32_t> value_length;
-  std::optional<std::uint32_t> key_length_swa;  ///< default: key_length
-  std::optional<std::uint32_t> value_length_swa;
-  std::uint32_t key_length_mla = 0;  ///< with value_length_mla: one latent row, no V
-  std::uint32_t value_length_mla = 0;
-  std::uint32_t kv_lora_rank = 0;
-  std::optional<std::uint32_t> sliding_window;
-  per_layer sliding_window_pattern;  ///< one number: the period
-  std::uint32_t shared_kv_layers = 0;
-  std::uint32_t leading_dense_block_count = 0;
-  per_layer recurrent_layers;
-  std::optional<std::uint32_t> full_attention_interval;
-  std::uint32_t ssm_conv_kernel = 0;
-  std::uint32_t ssm_inner_size = 0;
-  std::uint32_t ssm_state_size = 0;
-  std::uint32_t ssm_group_count = 0;
-  std::uint32_t kda_head_dim = 0;
-  std::uint32_t shortconv_l_cache = 0;
-  std::uint32_t wkv_head_size = 0;
-  std::uint32_t token_shift_count = 2;
-  std::uint32_t indexer_key_length = 0;
-  std::uint32_t indexer_top_k = 0;
-  std::uint32_t indexer_kpool = 0;
-  per_layer indexer_types;
-  per_layer compress_ratios;
-  std::uint32_t hyper_connection_count = 0;
-  std::uint32_t num_loops = 1;             ///< nanbeige: every layer is run, and cached, that often
-  std::optional<std::uint32_t> ple_layer;  ///< qwen4exp: the layer with an n-gram embedding
-  std::uint32_t ple_ngram_size = 0;
-  std::uint32_t ple_conv_kernel = 0;
-};
 
 /// What one layer is, after the architecture's rules.
 struct layer_facts {
@@ -205,47 +75,33 @@ constexpr void load_backbone_window(const metadata& m, hparams& h) noexcept {
   else if (h.n_swa == 0) h.refused = {refusal_reason::unusable_value, 0, 0, "attention.sliding_window"};
 }
 
-/// llama_model_base::load_swa_pattern and llama_hparams::set_swa_pattern.
-constexpr void load_window(const metadata& m, hparams& h) noexcept {
+/// llama_model_base::load_swa_pattern: is there a window, and how wide is it?
+constexpr void load_window_width(const metadata& m, hparams& h) noexcept {
   const architecture& a = *h.architecture;
   const std::uint32_t given = m.sliding_window.value_or(0);
   h.n_swa = m.sliding_window.value_or(a.window);
   switch (a.window_when) {
     case window_rule::never: h.n_swa = 0; return;
-    case window_rule::if_given: h.has_window = given > 0; break;
-    case window_rule::always: h.has_window = true; break;
+    case window_rule::always: h.has_window = true; return;
+    case window_rule::of_64_layers: h.has_window = h.n_layer() == 64; return;
+    case window_rule::chunked: h.has_window = !m.sliding_window || given > 0; break;
+    case window_rule::if_given:
     case window_rule::fixed:
-      h.has_window = given > 0;
-      if (h.has_window) h.n_swa = a.window;
-      break;
-    case window_rule::chunked:
-      h.has_window = !m.sliding_window || given > 0;
-      if (h.has_window) h.n_swa = a.window;
-      break;
-    case window_rule::of_64_layers: h.has_window = h.n_layer() == 64; break;
-    case window_rule::draft:
-      if (m.hyper_connection_count > 0) {
-        load_backbone_window(m, h);
-        return;
-      }
-      h.has_window = given > 0;
-      break;
     case window_rule::attention_layers:
-      h.has_window = given > 0;
-      for (std::uint32_t il = 0; h.has_window && il < h.n_layer(); ++il) h.layers[il].slides = !h.layers[il].recurrent;
-      return;
+    case window_rule::draft: h.has_window = given > 0; break;
   }
-  if (!h.has_window) return;
-  if (!m.sliding_window && a.window == 0) {
-    h.refused = {refusal_reason::missing_key, 0, 0, "attention.sliding_window"};
-    return;
-  }
-  if (a.pattern == pattern_rule::all) {
-    for (std::uint32_t il = 0; il < h.n_layer_all; ++il) h.layers[il].slides = true;
-    return;
-  }
-  if (m.sliding_window_pattern.is_list()) {
-    for (std::uint32_t il = 0; il < h.n_layer_all; ++il) h.layers[il].slides = m.sliding_window_pattern[il] != 0;
+  const bool own_width = a.window_when == window_rule::fixed || a.window_when == window_rule::chunked;
+  if (own_width && h.has_window) h.n_swa = a.window;
+}
+
+/// llama_hparams::set_swa_pattern: which layers slide, by the file's array or the architecture's period.
+constexpr void load_window_pattern(const metadata& m, hparams& h) noexcept {
+  const architecture& a = *h.architecture;
+  const bool listed = m.sliding_window_pattern.is_list();
+  if (a.pattern == pattern_rule::all || listed) {
+    for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
+      h.layers[il].slides = a.pattern == pattern_rule::all || m.sliding_window_pattern[il] != 0;
+    }
     return;
   }
   if (a.pattern == pattern_rule::in_file) {
@@ -257,6 +113,22 @@ constexpr void load_window(const metadata& m, hparams& h) noexcept {
     h.layers[il].slides =
         period == 0 || (a.pattern == pattern_rule::period ? il % period < period - 1 : il % period != 0);
   }
+}
+
+constexpr void load_window(const metadata& m, hparams& h) noexcept {
+  const architecture& a = *h.architecture;
+  load_window_width(m, h);
+  if (a.window_when == window_rule::draft && m.hyper_connection_count > 0) return load_backbone_window(m, h);
+  if (!h.has_window) return;
+  if (a.window_when == window_rule::attention_layers) {
+    for (std::uint32_t il = 0; il < h.n_layer(); ++il) h.layers[il].slides = !h.layers[il].recurrent;
+    return;
+  }
+  if (!m.sliding_window && a.window == 0) {
+    h.refused = {refusal_reason::missing_key, 0, 0, "attention.sliding_window"};
+    return;
+  }
+  load_window_pattern(m, h);
 }
 
 constexpr void load_recurrent_layers(const metadata& m, hparams& h) noexcept {
@@ -376,88 +248,94 @@ constexpr void check_lists(const metadata& m, hparams& h) noexcept {
   }
 }
 
-/// Sizes of 0 that would make tensors without elements: the engine stops there (llama_model_loader::create_tensor).
-constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
+/// Heads of 0 elements, or none, in an attention layer.
+[[nodiscard]] constexpr std::string_view unusable_attention_size(const hparams& h) noexcept {
   const architecture& a = *h.architecture;
-  if (h.refused) return;
-  const auto refuse = [&h](std::string_view key) { h.refused = {refusal_reason::unusable_value, 0, 0, key}; };
-  bool recurrent = false;
+  const bool both = a.recurrent == recurrent_rule::every_layer_is_both;
   bool attention = false;
   bool kv_heads = false;
   for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
-    recurrent = recurrent || h.layers[il].recurrent;
-    attention = attention || !h.layers[il].recurrent || a.recurrent == recurrent_rule::every_layer_is_both;
+    attention = attention || !h.layers[il].recurrent || both;
     kv_heads = kv_heads || h.layers[il].head_count_kv > 0;
   }
   // Without any KV head a hybrid has no attention layer, but where each layer is both.
-  const bool needs_heads =
-      a.memory == memory_kind::attention || kv_heads || a.recurrent == recurrent_rule::every_layer_is_both;
-  if (a.memory != memory_kind::none && attention && needs_heads) {
-    if (h.n_head == 0 && !a.key_length_without_heads) return refuse("attention.head_count");
-    if (!kv_heads && h.n_layer() > 0) return refuse("attention.head_count_kv");
-    if (h.n_embd_head_k_full == 0) return refuse("attention.key_length");
-    if (h.n_embd_head_v_full == 0 && !h.is_mla) return refuse("attention.value_length");
-  }
-  if (!recurrent) return;
-  const bool wide = a.states == state_rule::short_conv || a.states == state_rule::wkv;
-  if (wide && h.n_embd == 0) return refuse("embedding_length");
-  switch (a.states) {
-    case state_rule::none:
-    case state_rule::lightning: return;
-    case state_rule::short_conv: return m.shortconv_l_cache == 0 ? refuse("shortconv.l_cache") : void();
-    case state_rule::wkv: return m.wkv_head_size == 0 ? refuse("wkv.head_size") : void();
-    case state_rule::kda:
-      if (m.kda_head_dim == 0) return refuse("kda.head_dim");
-      if (m.ssm_conv_kernel == 0) return refuse("ssm.conv_kernel");
-      return;
-    case state_rule::mamba:
-    case state_rule::mamba_groups:
-      if (m.ssm_conv_kernel == 0) return refuse("ssm.conv_kernel");
-      if (m.ssm_inner_size == 0) return refuse("ssm.inner_size");
-      if (m.ssm_state_size == 0) return refuse("ssm.state_size");
-  }
+  const bool needs_heads = a.memory == memory_kind::attention || kv_heads || both;
+  if (a.memory == memory_kind::none || !attention || !needs_heads) return {};
+  if (h.n_head == 0 && !a.key_length_without_heads) return "attention.head_count";
+  if (!kv_heads && h.n_layer() > 0) return "attention.head_count_kv";
+  if (h.n_embd_head_k_full == 0) return "attention.key_length";
+  if (h.n_embd_head_v_full == 0 && !h.is_mla) return "attention.value_length";
+  return {};
 }
 
-}  // namespace detail
+/// A size of which a kind of state is made, and the key that has it.
+struct state_size {
+  state_rule states;
+  std::uint32_t metadata::*value;
+  std::string_view key;
+};
+inline constexpr state_size state_sizes[] = {
+    {state_rule::short_conv, &metadata::embedding_length, "embedding_length"},
+    {state_rule::short_conv, &metadata::shortconv_l_cache, "shortconv.l_cache"},
+    {state_rule::wkv, &metadata::embedding_length, "embedding_length"},
+    {state_rule::wkv, &metadata::wkv_head_size, "wkv.head_size"},
+    {state_rule::kda, &metadata::kda_head_dim, "kda.head_dim"},
+    {state_rule::kda, &metadata::ssm_conv_kernel, "ssm.conv_kernel"},
+    {state_rule::mamba, &metadata::ssm_conv_kernel, "ssm.conv_kernel"},
+    {state_rule::mamba, &metadata::ssm_inner_size, "ssm.inner_size"},
+    {state_rule::mamba, &metadata::ssm_state_size, "ssm.state_size"},
+};
 
-/// What the engine makes of the file's keys. With `refused` the rest is only a part.
-[[nodiscard]] constexpr hparams load_hparams(const metadata& m) noexcept {
-  hparams h;
-  h.architecture = m.architecture;
+[[nodiscard]] constexpr std::string_view unusable_state_size(const metadata& m, const hparams& h) noexcept {
+  bool recurrent = false;
+  for (std::uint32_t il = 0; il < h.n_layer(); ++il) recurrent = recurrent || h.layers[il].recurrent;
+  if (!recurrent) return {};
+  const state_rule said = h.architecture->states;
+  const state_rule states = said == state_rule::mamba_groups ? state_rule::mamba : said;
+  for (const state_size& size : state_sizes) {
+    if (size.states == states && m.*size.value == 0) return size.key;
+  }
+  return {};
+}
+
+/// Sizes of 0 that would make tensors without elements: the engine stops there (llama_model_loader::create_tensor).
+constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
+  if (h.refused) return;
+  std::string_view key = unusable_attention_size(h);
+  if (key.empty()) key = unusable_state_size(m, h);
+  if (!key.empty()) h.refused = {refusal_reason::unusable_value, 0, 0, key};
+}
+
+/// Numbers of layers with which the loader goes no further.
+[[nodiscard]] constexpr refusal refusal_of_layers(const metadata& m) noexcept {
+  if (m.refused) return m.refused;
+  const std::uint32_t loops = m.architecture->loops ? m.num_loops : 1U;
+  if (loops == 0) return {refusal_reason::unusable_value, 0, 0, "num_loops"};
+  if (m.block_count == 0 || std::uint64_t{m.block_count} * loops > max_layers) {
+    return {refusal_reason::block_count_out_of_range};
+  }
+  if (m.nextn_predict_layers > m.block_count) return {refusal_reason::nextn_layers_exceed_block_count};
+  return {};
+}
+
+/// What does not depend on a layer.
+constexpr void load_model(const metadata& m, hparams& h) noexcept {
   const architecture& a = *m.architecture;
+  h.architecture = m.architecture;
   h.block_count = m.block_count;
   h.n_ctx_train = m.context_length;
   h.n_embd = m.embedding_length;
   h.causal_attn = m.causal.value_or(true) && a.causal;
   if (a.memory == memory_kind::msa) h.n_layer_dense_lead = m.leading_dense_block_count;
-  if (detail::reads_indexer(a)) {
+  if (reads_indexer(a)) {
     h.indexer_head_size = m.indexer_key_length;
     h.indexer_top_k = m.indexer_top_k;
     if (a.indexer == indexer_rule::all_or_file) h.indexer_kpool = m.indexer_kpool;
   }
-  const auto refuse = [&h](refusal_reason reason, std::string_view key = {}) { h.refused = {reason, 0, 0, key}; };
-  if (m.refused) {
-    h.refused = m.refused;
-    return h;
-  }
-  const std::uint32_t loops = a.loops ? m.num_loops : 1U;
-  if (loops == 0) {
-    refuse(refusal_reason::unusable_value, "num_loops");
-    return h;
-  }
-  const std::uint64_t expanded = std::uint64_t{m.block_count} * loops;
-  if (m.block_count == 0 || expanded > max_layers) {
-    refuse(refusal_reason::block_count_out_of_range);
-    return h;
-  }
-  if (m.nextn_predict_layers > m.block_count) {
-    refuse(refusal_reason::nextn_layers_exceed_block_count);
-    return h;
-  }
-  h.n_layer_all = m.block_count;
-  h.n_layer_nextn = m.nextn_predict_layers;
-  detail::check_lists(m, h);
+}
 
+constexpr void load_heads(const metadata& m, hparams& h) noexcept {
+  const architecture& a = *m.architecture;
   h.n_head = m.head_count[0];
   const bool has_heads = h.n_head > 0;
   const std::uint32_t head = has_heads ? h.n_embd / h.n_head : 0U;
@@ -469,19 +347,23 @@ constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
   h.n_embd_head_v_swa = m.value_length_swa.value_or(h.n_embd_head_v_full);
   if (a.value_is_latent) h.n_embd_head_v_full = m.kv_lora_rank;
   h.is_mla = a.latent && m.key_length_mla != 0 && m.value_length_mla != 0;
+}
 
-  // The layers as the file counts them; a looped model repeats them, and each pass has a cache of its own.
-  const std::uint32_t physical = m.block_count;
-  for (std::uint32_t il = 0; il < physical; ++il) {
+/// The layers as the file counts them; a looped model repeats them, and each pass has a cache of its own.
+constexpr void load_layers(const metadata& m, hparams& h) noexcept {
+  const architecture& a = *m.architecture;
+  h.n_layer_all = m.block_count;
+  h.n_layer_nextn = m.nextn_predict_layers;
+  for (std::uint32_t il = 0; il < m.block_count; ++il) {
     layer_facts& l = h.layers[il];
     l.head_count_kv = m.head_count_kv.given() ? m.head_count_kv[il] : m.head_count[il];
     l.has_ffn = m.feed_forward_length[il] != 0;
     l.compress_ratio = m.compress_ratios[il];
   }
-  if (expanded > physical) {
+  if (a.loops && m.num_loops > 1) {
     const std::uint32_t trunk = h.n_layer();
-    for (std::uint32_t il = trunk; il < trunk * loops; ++il) h.layers[il] = h.layers[il % trunk];
-    h.n_layer_all = trunk * loops;
+    for (std::uint32_t il = trunk; il < trunk * m.num_loops; ++il) h.layers[il] = h.layers[il % trunk];
+    h.n_layer_all = trunk * m.num_loops;
   }
   if (a.has_router_layer && h.n_layer() < max_layers) {
     h.n_layer_all = h.n_layer() + 1;
@@ -495,25 +377,43 @@ constexpr void check_sizes(const metadata& m, hparams& h) noexcept {
   if (a.shares_kv_from_file) {
     h.n_layer_kv = m.shared_kv_layers < h.n_layer_all ? h.n_layer_all - m.shared_kv_layers : 0U;
   }
+}
 
+/// A window that no layer uses, and layers that find none to share K and V with.
+constexpr void check_windows(hparams& h) noexcept {
+  const architecture& a = *h.architecture;
+  if (h.has_window && !h.refused && a.memory == memory_kind::attention) {
+    bool any = false;
+    for (std::uint32_t il = 0; il < h.n_layer_all; ++il) any = any || h.layers[il].slides;
+    if (!any) h.refused = {refusal_reason::no_layer_slides};
+  }
+  if (a.kv_layers_from_start < 0 && !a.shares_kv_from_file) return;
+  const std::uint32_t kept = h.n_layer_kv;
+  for (std::uint32_t il = kept; il < h.n_layer_all; ++il) {
+    const bool slides = h.layers[il].slides;
+    if (kept < 2 || h.layers[kept - (slides ? 2 : 1)].slides != slides) {
+      h.refused = {refusal_reason::shared_layer_has_no_source};
+    }
+  }
+}
+
+}  // namespace detail
+
+/// What the engine makes of the file's keys. With `refused` the rest is only a part.
+[[nodiscard]] constexpr hparams load_hparams(const metadata& m) noexcept {
+  hparams h;
+  detail::load_model(m, h);
+  h.refused = detail::refusal_of_layers(m);
+  if (h.refused) return h;
+  // In the order in which one needs the other: sizes, layers, their kinds, what hangs on the kinds.
+  detail::load_heads(m, h);
+  detail::load_layers(m, h);
+  detail::check_lists(m, h);
   detail::load_recurrent_layers(m, h);
   detail::load_window(m, h);
   detail::load_indexer(m, h);
   detail::load_states(m, h);
-
-  if (h.has_window && !h.refused && a.memory == memory_kind::attention) {
-    bool any = false;
-    for (std::uint32_t il = 0; il < h.n_layer_all; ++il) any = any || h.layers[il].slides;
-    if (!any) refuse(refusal_reason::no_layer_slides);
-  }
-  if (a.kv_layers_from_start >= 0 || a.shares_kv_from_file) {
-    const std::uint32_t kept = h.n_layer_kv;
-    for (std::uint32_t il = kept; il < h.n_layer_all; ++il) {
-      if (kept < 2 || h.layers[kept - (h.layers[il].slides ? 2 : 1)].slides != h.layers[il].slides) {
-        refuse(refusal_reason::shared_layer_has_no_source);
-      }
-    }
-  }
+  detail::check_windows(h);
   detail::check_sizes(m, h);
   return h;
 }

@@ -1,11 +1,12 @@
 // What llama.cpp's memory is made of: which caches there are, which layers they hold, how wide a cell is, how many
-// cells there are, on which device a layer sits, and what the engine refuses.
+// cells there are.
 //
 // Source: llama.cpp 0.5.0-dev, src/llama-model.cpp (create_memory, load_tensors), src/llama-context.cpp
 // (llama_init_from_model, llama_context), src/llama-kv-cache*.cpp, src/llama-memory-*.cpp.
 #pragma once
 
 #include <kvbudget/engines/llama_cpp/hparams.hpp>
+#include <kvbudget/engines/llama_cpp/placement.hpp>
 #include <kvbudget/engines/llama_cpp/settings.hpp>
 #include <kvbudget/plan.hpp>
 
@@ -47,12 +48,10 @@ struct cache_shape {
   bool k_only = false;
 };
 
-[[nodiscard]] constexpr bool contains(const cache_shape& c, const hparams& h, std::uint32_t il) noexcept {
+[[nodiscard]] constexpr bool contains(layer_set set, const hparams& h, std::uint32_t il) noexcept {
   const layer_facts& l = h.layers[il];
-  if (il >= h.n_layer_kv) return false;
-  if (c.part != window_part::any && l.slides != (c.part == window_part::sliding)) return false;
   const bool in_trunk = il < h.n_layer();
-  switch (c.set) {
+  switch (set) {
     case layer_set::all: return true;
     case layer_set::trunk: return in_trunk;
     case layer_set::mtp: return !in_trunk;
@@ -66,6 +65,11 @@ struct cache_shape {
     case layer_set::hca: return l.compress_ratio == hca_ratio;
   }
   return false;
+}
+[[nodiscard]] constexpr bool contains(const cache_shape& c, const hparams& h, std::uint32_t il) noexcept {
+  if (il >= h.n_layer_kv) return false;
+  if (c.part != window_part::any && h.layers[il].slides != (c.part == window_part::sliding)) return false;
+  return contains(c.set, h, il);
 }
 
 /// Elements of the K and V rows of one layer.
@@ -93,8 +97,14 @@ struct row_elements {
   return r;
 }
 
-[[nodiscard]] constexpr checked_count widest_v_row(const hparams& h) noexcept {
+/// llama_context: the setting, where the architecture's graph can.
+[[nodiscard]] constexpr bool may_use_flash_attention(const hparams& h, const settings& s) noexcept {
+  return s.flash_attn != flash_attention::off && h.architecture->flash_attn;
+}
+/// Elements of V's row where V is kept transposed; 0 where each layer has its own.
+[[nodiscard]] constexpr checked_count widest_v_row(const hparams& h, const settings& s) noexcept {
   checked_count widest = 0U;
+  if (may_use_flash_attention(h, s) || h.is_mla) return widest;
   for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
     widest = larger(widest, checked_count(h.layers[il].head_count_kv) * h.n_embd_head_v(il));
   }
@@ -110,94 +120,94 @@ struct memory_shape {
   bool stream_per_sequence = false;  ///< kv_unified does not join the streams
 };
 
+/// A cache of the whole context, and one of index keys beside it.
+[[nodiscard]] constexpr cache_shape whole_cache(const hparams& h, layer_set set) noexcept {
+  return {"main", set, window_part::any, cell_rule::context, row_rule::heads, h.is_mla};
+}
+[[nodiscard]] constexpr cache_shape index_cache(const hparams& h, layer_set set) noexcept {
+  return {"indexer", set, window_part::any, cell_rule::context, row_rule::index_keys, h.is_mla};
+}
+
 constexpr void add_attention(memory_shape& m, const hparams& h, layer_set set) noexcept {
-  if (h.has_window) {
-    m.caches.push_back({"base", set, window_part::dense, cell_rule::context, row_rule::heads, h.is_mla});
-    m.caches.push_back({"swa", set, window_part::sliding, cell_rule::window, row_rule::heads, h.is_mla});
-  } else {
-    m.caches.push_back({"main", set, window_part::any, cell_rule::context, row_rule::heads, h.is_mla});
+  if (!h.has_window) {
+    m.caches.push_back(whole_cache(h, set));
+    return;
   }
+  m.caches.push_back({"base", set, window_part::dense, cell_rule::context, row_rule::heads, h.is_mla});
+  m.caches.push_back({"swa", set, window_part::sliding, cell_rule::window, row_rule::heads, h.is_mla});
+}
+
+constexpr void add_hybrid(memory_shape& m, const hparams& h, bool mtp) noexcept {
+  const architecture& a = *h.architecture;
+  if (mtp && a.mtp_context_is_attention) return add_attention(m, h, layer_set::mtp);
+  const layer_set set = a.recurrent == recurrent_rule::no_kv_heads_no_ffn ? layer_set::attention_without_ffn
+                        : a.recurrent_in_trunk_only                       ? layer_set::attention_trunk
+                                                                          : layer_set::attention;
+  add_attention(m, h, set);
+  m.recurrent = true;
+}
+
+constexpr void add_hybrid_idx(memory_shape& m, const hparams& h, bool mtp) noexcept {
+  const bool draft_head = mtp && h.architecture->indexer == indexer_rule::all_or_file;  // glm5-next
+  m.caches.push_back(whole_cache(h, draft_head ? layer_set::mtp : layer_set::attention_trunk));
+  m.recurrent = true;
+  m.states_of_mtp_context = draft_head;
+  if (h.indexer_head_size == 0) return;
+  m.caches.push_back({"indexer", draft_head ? layer_set::mtp : layer_set::indexed_attention_trunk, window_part::any,
+                      cell_rule::context, row_rule::index_keys_pooled, true});
+}
+
+constexpr void add_dsa(memory_shape& m, const hparams& h, layer_set plain, bool mtp) noexcept {
+  const bool unseen =
+      h.architecture->indexer == indexer_rule::none_or_file;  // hy_v4 does not look at prediction layers
+  m.caches.push_back(whole_cache(h, unseen ? layer_set::all : plain));
+  const bool indexed = unseen ? h.indexer_top_k > 0 : !mtp;
+  if (indexed) m.caches.push_back(index_cache(h, layer_set::indexed_trunk));
+}
+
+constexpr void add_dsa_iswa(memory_shape& m, const hparams& h, layer_set plain, bool mtp) noexcept {
+  if (mtp) {
+    m.caches.push_back(whole_cache(h, plain));
+    return;
+  }
+  m.caches.push_back({"main", layer_set::trunk, window_part::dense, cell_rule::context, row_rule::heads, h.is_mla});
+  m.caches.push_back(index_cache(h, layer_set::indexed_trunk));
+  m.caches.push_back({"swa", layer_set::trunk, window_part::sliding, cell_rule::window, row_rule::heads, h.is_mla});
+}
+
+inline constexpr cache_shape dsv4_caches[] = {
+    {"base", layer_set::all, window_part::dense, cell_rule::context, row_rule::heads, true},
+    {"swa", layer_set::all, window_part::sliding, cell_rule::window, row_rule::heads, true},
+    {"csa", layer_set::csa, window_part::any, cell_rule::csa, row_rule::heads, true},
+    {"hca", layer_set::hca, window_part::any, cell_rule::hca, row_rule::heads, true},
+    {"lid", layer_set::csa, window_part::any, cell_rule::csa, row_rule::index_keys, true}};
+
+constexpr void add_dsv4(memory_shape& m, const hparams& h, bool mtp) noexcept {
+  if (mtp) return add_attention(m, h, layer_set::mtp);
+  for (const cache_shape& c : dsv4_caches) m.caches.push_back(c);
+  m.compressors = true;
+  m.stream_per_sequence = true;
 }
 
 [[nodiscard]] constexpr memory_shape memory_of(const hparams& h, const settings& s) noexcept {
   memory_shape m;
-  const architecture& a = *h.architecture;
   const bool mtp = s.ctx_type == context_type::mtp && h.n_layer_nextn > 0;
   // Prediction layers stay out of the ordinary context, unless there is nothing else.
   const bool separate_mtp = h.n_layer_nextn > 0 && h.n_layer() > 0 && !h.router_layer;
   const layer_set plain = !separate_mtp ? layer_set::all : mtp ? layer_set::mtp : layer_set::trunk;
-  const cache_shape whole{"main", plain, window_part::any, cell_rule::context, row_rule::heads, h.is_mla};
-  switch (a.memory) {
+  switch (h.architecture->memory) {
     case memory_kind::none: break;
     case memory_kind::attention: add_attention(m, h, h.draft_of_dsv4 ? layer_set::all : plain); break;
     case memory_kind::recurrent: m.recurrent = true; break;
-    case memory_kind::hybrid: {
-      if (mtp && a.mtp_context_is_attention) {
-        add_attention(m, h, layer_set::mtp);
-        break;
-      }
-      const layer_set set = a.recurrent == recurrent_rule::no_kv_heads_no_ffn ? layer_set::attention_without_ffn
-                            : a.recurrent_in_trunk_only                       ? layer_set::attention_trunk
-                                                                              : layer_set::attention;
-      add_attention(m, h, set);
-      m.recurrent = true;
-      break;
-    }
-    case memory_kind::hybrid_idx: {
-      const bool draft_head = mtp && a.indexer == indexer_rule::all_or_file;  // glm5-next
-      const layer_set set = draft_head ? layer_set::mtp : layer_set::attention_trunk;
-      m.caches.push_back({"main", set, window_part::any, cell_rule::context, row_rule::heads, h.is_mla});
-      m.recurrent = true;
-      m.states_of_mtp_context = draft_head;
-      if (h.indexer_head_size > 0) {
-        m.caches.push_back({"indexer", draft_head ? layer_set::mtp : layer_set::indexed_attention_trunk,
-                            window_part::any, cell_rule::context, row_rule::index_keys_pooled, true});
-      }
-      break;
-    }
-    case memory_kind::dsa:
-      if (a.indexer == indexer_rule::none_or_file) {  // hy_v4 does not look at prediction layers
-        m.caches.push_back({"main", layer_set::all, window_part::any, cell_rule::context, row_rule::heads, h.is_mla});
-        if (h.indexer_top_k > 0) {
-          m.caches.push_back({"indexer", layer_set::indexed_trunk, window_part::any, cell_rule::context,
-                              row_rule::index_keys, h.is_mla});
-        }
-        break;
-      }
-      m.caches.push_back(whole);
-      if (!mtp) {
-        m.caches.push_back({"indexer", layer_set::indexed_trunk, window_part::any, cell_rule::context,
-                            row_rule::index_keys, h.is_mla});
-      }
-      break;
-    case memory_kind::dsa_iswa:
-      if (mtp) {
-        m.caches.push_back(whole);
-        break;
-      }
-      m.caches.push_back({"main", layer_set::trunk, window_part::dense, cell_rule::context, row_rule::heads, h.is_mla});
-      m.caches.push_back(
-          {"indexer", layer_set::indexed_trunk, window_part::any, cell_rule::context, row_rule::index_keys, h.is_mla});
-      m.caches.push_back({"swa", layer_set::trunk, window_part::sliding, cell_rule::window, row_rule::heads, h.is_mla});
-      break;
+    case memory_kind::hybrid: add_hybrid(m, h, mtp); break;
+    case memory_kind::hybrid_idx: add_hybrid_idx(m, h, mtp); break;
+    case memory_kind::dsa: add_dsa(m, h, plain, mtp); break;
+    case memory_kind::dsa_iswa: add_dsa_iswa(m, h, plain, mtp); break;
     case memory_kind::msa:
-      m.caches.push_back({"main", layer_set::all, window_part::any, cell_rule::context, row_rule::heads, h.is_mla});
-      m.caches.push_back({"indexer", layer_set::after_dense_lead, window_part::any, cell_rule::context,
-                          row_rule::index_keys, h.is_mla});
+      m.caches.push_back(whole_cache(h, layer_set::all));
+      m.caches.push_back(index_cache(h, layer_set::after_dense_lead));
       break;
-    case memory_kind::dsv4:
-      if (mtp) {
-        add_attention(m, h, layer_set::mtp);
-        break;
-      }
-      m.caches.push_back({"base", layer_set::all, window_part::dense, cell_rule::context, row_rule::heads, true});
-      m.caches.push_back({"swa", layer_set::all, window_part::sliding, cell_rule::window, row_rule::heads, true});
-      m.caches.push_back({"csa", layer_set::csa, window_part::any, cell_rule::csa, row_rule::heads, true});
-      m.caches.push_back({"hca", layer_set::hca, window_part::any, cell_rule::hca, row_rule::heads, true});
-      m.caches.push_back({"lid", layer_set::csa, window_part::any, cell_rule::csa, row_rule::index_keys, true});
-      m.compressors = true;
-      m.stream_per_sequence = true;
-      break;
+    case memory_kind::dsv4: add_dsv4(m, h, mtp); break;
   }
   return m;
 }
@@ -276,102 +286,6 @@ struct context_numbers {
   if (!c.n_ctx.fits(~std::uint32_t{0})) c.n_ctx = c.n_ctx_seq = checked_count::failed(failure::overflow);
   return c;
 }
-
-[[nodiscard]] constexpr bool is_quantized(storage_type t) noexcept { return t.block_elements > 1; }
-
-/// The checks of llama_init_from_model and llama_context, in the engine's order.
-[[nodiscard]] constexpr refusal refusal_of(const hparams& h, const settings& s) noexcept {
-  using r = refusal_reason;
-  const architecture& a = *h.architecture;
-  if (s.split == split_mode::tensor && !a.split_mode_tensor) return {r::split_mode_tensor_unsupported};
-  if (h.refused) return h.refused;
-  if (s.split == split_mode::none && s.devices > 0 && s.main_gpu >= 0 &&
-      static_cast<std::uint32_t>(s.main_gpu) >= s.devices) {
-    return {r::main_gpu_out_of_range};
-  }
-  if (s.n_batch == 0 && s.n_ubatch == 0) return {r::no_batch};
-  if (s.n_ctx == 0 && h.n_ctx_train == 0) return {r::no_context_length};
-  const bool flash = s.flash_attn != flash_attention::off && a.flash_attn;
-  if (s.split == split_mode::tensor && !flash) return {r::split_mode_tensor_needs_flash_attn};
-  if ((h.is_mla || a.memory == memory_kind::dsv4) && !(s.type_k == s.type_v)) return {r::different_kv_types};
-  if (is_quantized(s.type_v) && !flash) return {r::quantized_v_needs_flash_attn};
-  if (flash && is_quantized(s.type_k)) {
-    for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
-      const std::uint32_t head = h.n_embd_head_k(il);
-      if (head % s.type_k.block_elements != 0) return {r::k_block_does_not_divide_head, s.type_k.block_elements, head};
-    }
-  }
-  if (flash && is_quantized(s.type_v)) {
-    for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
-      const std::uint32_t head = h.n_embd_head_v(il);
-      if (head % s.type_v.block_elements != 0) return {r::v_block_does_not_divide_head, s.type_v.block_elements, head};
-    }
-  }
-  if (s.ctx_type == context_type::mtp && (h.n_layer_nextn == 0 || h.router_layer)) return {r::no_mtp_layers};
-  if (s.n_seq_max > max_sequences) return {r::n_seq_max_too_large};
-  if (a.needs_target_context) return {r::needs_target_context};
-  const std::uint64_t outputs = context_of(h, s).n_outputs_max;
-  if (s.n_seq_max > outputs || outputs == 0) {
-    return {r::n_seq_max_over_outputs, 0, static_cast<std::uint32_t>(outputs)};
-  }
-  if (s.split == split_mode::tensor) return {r::split_mode_tensor_not_computed};
-  return {};
-}
-
-/// Layers to devices (llama_model_base::load_tensors). The CPU is the device after the last GPU.
-class placement {
- public:
-  constexpr placement(const hparams& h, const settings& s) noexcept
-      : cpu_(s.devices < max_devices ? s.devices : max_devices), use_gpus_(s.offload_kqv && s.devices > 0) {
-    if (!use_gpus_) return;
-    if (s.split == split_mode::none) {
-      if (s.main_gpu < 0) {
-        use_gpus_ = false;
-        return;
-      }
-      first_ = static_cast<std::uint32_t>(s.main_gpu);
-      used_ = 1;
-    } else {
-      used_ = cpu_;
-    }
-    bool given = false;
-    for (std::uint32_t d = 0; d < used_; ++d) given = given || s.tensor_split[d] != 0.0F;
-    bool known = true;
-    for (std::uint32_t d = 0; d < used_; ++d) known = known && s.device_memory[d] != 0;
-    float sum = 0.0F;
-    for (std::uint32_t d = 0; d < used_; ++d) {
-      sum += given ? s.tensor_split[d] : known ? static_cast<float>(s.device_memory[d]) : 1.0F;
-      split_[d] = sum;
-    }
-    for (std::uint32_t d = 0; d < used_; ++d) split_[d] /= sum;
-    const std::uint64_t all = std::uint64_t{h.n_layer_all} + 1;  // the output layer is one of them
-    const std::uint64_t asked = s.n_gpu_layers < 0 ? all : static_cast<std::uint64_t>(s.n_gpu_layers);
-    offloaded_ = static_cast<std::uint32_t>(asked < all ? asked : all);
-    gpu_start_ = static_cast<std::uint32_t>(all - offloaded_);
-  }
-
-  [[nodiscard]] constexpr std::uint32_t cpu() const noexcept { return cpu_; }
-
-  [[nodiscard]] constexpr std::uint32_t device_of(std::uint32_t il) const noexcept {
-    if (!use_gpus_ || il < gpu_start_ || il - gpu_start_ >= offloaded_) return cpu_;
-    if (used_ == 1) return first_;
-    // In float, as the engine computes it: the rounding decides where a layer falls.
-    const float at = static_cast<float>(il - gpu_start_) / static_cast<float>(offloaded_);
-    for (std::uint32_t d = 0; d < used_; ++d) {
-      if (split_[d] > at) return first_ + d;
-    }
-    return cpu_;
-  }
-
- private:
-  std::uint32_t cpu_;
-  bool use_gpus_;
-  std::uint32_t first_ = 0;
-  std::uint32_t used_ = 0;
-  std::uint32_t offloaded_ = 0;
-  std::uint32_t gpu_start_ = 0;
-  float split_[max_devices]{};
-};
 
 /// Bytes of one cell or state on each device: what does not depend on n_ctx.
 struct unit_sums {

@@ -1,10 +1,10 @@
-// The memory of one llama.cpp context: caches, states, devices, exactly as the engine creates them; and the inverse.
+// The memory of one llama.cpp context: caches, states, devices, exactly as the engine creates them.
 //
 // Source: llama.cpp 0.5.0-dev, as in memory.hpp.
 #pragma once
 
-#include <kvbudget/budget.hpp>
 #include <kvbudget/engines/llama_cpp/memory.hpp>
+#include <kvbudget/engines/llama_cpp/refusals.hpp>
 
 namespace kvbudget::llama_cpp {
 
@@ -80,262 +80,230 @@ struct layer_plan {
   }
 };
 
-/// All that one context allocates. Raises a failure when a size does not fit in 64 bits (n_ctx: in 32).
-[[nodiscard]] constexpr context_plan plan(const hparams& h, const settings& s) {
-  using namespace detail;
-  context_plan p;
-  p.refused = refusal_of(h, s);
-  const placement where(h, s);
-  p.cpu = where.cpu();
-  if (p.refused) return p;
-  const context_numbers c = context_of(h, s);
+namespace detail {
+
+/// What one context is made from, before its sizes.
+struct context_parts {
+  const hparams& h;
+  const settings& s;
+  placement where;
+  context_numbers numbers;
+  memory_shape memory;
+  checked_count widest_v;
+
+  constexpr context_parts(const hparams& model, const settings& options) noexcept
+      : h(model),
+        s(options),
+        where(model, options),
+        numbers(context_of(model, options)),
+        memory(memory_of(model, options)),
+        widest_v(widest_v_row(model, options)) {}
+
+  [[nodiscard]] constexpr std::uint32_t streams() const noexcept {
+    return s.kv_unified && !memory.stream_per_sequence ? 1U : numbers.n_seq_max;
+  }
+  /// Rows of a state: one for each sequence, and its snapshots.
+  [[nodiscard]] constexpr checked_count state_rows() const noexcept {
+    return (checked_count(1U) + numbers.n_rs_seq) * numbers.n_seq_max;
+  }
+  [[nodiscard]] constexpr bool has_state(std::uint32_t il) const noexcept {
+    return memory.recurrent && !memory.states_of_mtp_context && is_stateful(h, il);
+  }
+  [[nodiscard]] constexpr checked_count history(std::uint32_t il) const noexcept {
+    return il == h.ple_layer ? h.ple_conv_state : checked_count(0U);
+  }
+};
+
+/// A plan in the making: sums are checked, and only become numbers when all is there.
+struct plan_sums {
+  context_plan& p;
+  checked_count k;
+  checked_count v;
+  checked_count per_device[max_devices + 1];
+
+  constexpr explicit plan_sums(context_plan& made) noexcept : p(made) {}
+
+  /// `units` of what `unit` has on each device. Gives the bytes of all devices.
+  constexpr checked_count add_pools(const char* name, const checked_count (&unit)[max_devices + 1],
+                                    checked_count units) {
+    checked_count sum;
+    for (std::uint32_t d = 0; d <= p.cpu; ++d) {
+      if (unit[d] == checked_count(0U)) continue;
+      const checked_count here = unit[d] * units;
+      sum += here;
+      per_device[d] += here;
+      p.pools.push_back({name, d, bytes(unit[d]), units.value()});
+    }
+    return sum;
+  }
+};
+
+/// One llama_kv_cache. Its rows may be no whole number of blocks, which the engine finds out only here.
+constexpr refusal add_cache(plan_sums& sums, const context_parts& from, const cache_shape& shape) {
+  context_plan& p = sums.p;
+  unit_sums unit = sums_of(shape, from.h, from.s, from.where, from.widest_v);
+  if (unit.bad_row != 0) return {refusal_reason::row_is_not_whole_blocks, unit.bad_block, unit.bad_row};
+  cache_plan cache;
+  cache.name = shape.name;
+  cache.cells = from.numbers.cells(shape.cells, from.h, from.s).value();
+  cache.n_stream = from.streams();
+  cache.layers = unit.layers;
+  checked_count k;
+  checked_count v;
+  for (std::uint32_t d = 0; d <= p.cpu; ++d) {
+    k += unit.k[d];
+    v += unit.v[d];
+    unit.k[d] += unit.v[d];
+  }
+  const checked_count units = checked_count(cache.cells) * cache.n_stream;
+  k = k * units;
+  v = v * units;
+  sums.add_pools(shape.name, unit.k, units);
+  cache.k_bytes = k.value();
+  cache.v_bytes = v.value();
+  sums.k += k;
+  sums.v += v;
+  p.caches.push_back(cache);
+  return {};
+}
+
+/// llama_memory_recurrent.
+constexpr void add_states(plan_sums& sums, const context_parts& from) {
+  const hparams& h = from.h;
+  recurrent_plan& states = sums.p.recurrent;
+  states.exists = true;
+  states.cells = from.numbers.n_seq_max;
+  checked_count unit[max_devices + 1];
+  checked_count r;
+  checked_count s;
+  checked_count ple;
+  for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
+    if (!from.has_state(il)) continue;
+    ++states.layers;
+    r += h.n_embd_r;
+    s += h.n_embd_s;
+    ple += from.history(il);
+    unit[from.where.device_of(il)] += (h.n_embd_r + h.n_embd_s + from.history(il)) * f32.block_bytes;
+  }
+  const checked_count rows = from.state_rows();
+  states.r_bytes = (r * f32.block_bytes * rows).value();
+  states.s_bytes = (s * f32.block_bytes * rows).value();
+  states.p_bytes = (ple * f32.block_bytes * rows).value();
+  sums.add_pools("recurrent", unit, rows);
+}
+
+/// Bytes of a compressor in one layer and one sequence: kv and score.
+[[nodiscard]] constexpr checked_count compressor_bytes(const compressor_shape& shape) noexcept {
+  return checked_count(2U) * shape.rows * shape.row_elements * f32.block_bytes;
+}
+constexpr void add_compressor(plan_sums& sums, const context_parts& from, const compressor_shape& shape) {
+  compressor_plan compressor{shape.kind, shape.name, shape.ratio, shape.rows, shape.row_elements.value(), 0, 0};
+  checked_count unit[max_devices + 1];
+  const cache_shape layers{shape.name, shape.set};
+  for (std::uint32_t il = 0; il < from.h.n_layer(); ++il) {
+    if (!contains(layers, from.h, il)) continue;
+    ++compressor.layers;
+    unit[from.where.device_of(il)] += compressor_bytes(shape);
+  }
+  compressor.bytes = sums.add_pools(shape.name, unit, from.state_rows()).value();
+  sums.p.compressors.push_back(compressor);
+}
+
+/// The layers that keep something, by device.
+constexpr void count_layers(context_plan& p, const context_parts& from) noexcept {
+  for (std::uint32_t il = 0; il < from.h.n_layer_all; ++il) {
+    bool keeps = from.has_state(il);
+    for (const cache_shape& shape : from.memory.caches) keeps = keeps || contains(shape, from.h, il);
+    if (keeps) ++p.layers_per_device[from.where.device_of(il)];
+  }
+}
+
+constexpr void set_numbers(context_plan& p, const context_numbers& c) {
   p.n_ctx = c.n_ctx.value();
   p.n_ctx_seq = c.n_ctx_seq.value();
   p.n_batch = c.n_batch;
   p.n_ubatch = c.n_ubatch;
   p.n_seq_max = c.n_seq_max;
   p.n_rs_seq = c.n_rs_seq;
+}
 
-  const memory_shape memory = memory_of(h, s);
-  const bool flash = s.flash_attn != flash_attention::off && h.architecture->flash_attn;
-  const checked_count widest_v = flash || h.is_mla ? checked_count(0U) : widest_v_row(h);
+constexpr void set_totals(const plan_sums& sums) {
+  context_plan& p = sums.p;
   checked_count total;
-  checked_count k_total;
-  checked_count v_total;
-  checked_count per_device[max_devices + 1];
-
-  for (const cache_shape& shape : memory.caches) {
-    const unit_sums u = sums_of(shape, h, s, where, widest_v);
-    if (u.bad_row != 0) {
-      context_plan refused;
-      refused.refused = {refusal_reason::row_is_not_whole_blocks, u.bad_block, u.bad_row};
-      refused.cpu = p.cpu;
-      return refused;
-    }
-    cache_plan cache;
-    cache.name = shape.name;
-    cache.cells = c.cells(shape.cells, h, s).value();
-    cache.n_stream = s.kv_unified && !memory.stream_per_sequence ? 1U : c.n_seq_max;
-    cache.layers = u.layers;
-    const checked_count units = checked_count(cache.cells) * cache.n_stream;
-    checked_count k;
-    checked_count v;
-    for (std::uint32_t d = 0; d <= p.cpu; ++d) {
-      const checked_count unit = u.k[d] + u.v[d];
-      if (unit == checked_count(0U)) continue;
-      k += u.k[d] * units;
-      v += u.v[d] * units;
-      per_device[d] += unit * units;
-      p.pools.push_back({shape.name, d, bytes(unit), units.value()});
-    }
-    cache.k_bytes = k.value();
-    cache.v_bytes = v.value();
-    k_total += k;
-    v_total += v;
-    p.caches.push_back(cache);
-  }
-
-  const checked_count snapshots = checked_count(1U) + c.n_rs_seq;
-  if (memory.recurrent) {
-    p.recurrent.exists = true;
-    p.recurrent.cells = c.n_seq_max;
-    const checked_count rows = snapshots * c.n_seq_max;
-    checked_count unit[max_devices + 1];
-    checked_count r;
-    checked_count st;
-    checked_count ple;
-    for (std::uint32_t il = 0; il < h.n_layer() && !memory.states_of_mtp_context; ++il) {
-      if (!is_stateful(h, il)) continue;
-      ++p.recurrent.layers;
-      const checked_count history = il == h.ple_layer ? h.ple_conv_state : checked_count(0U);
-      r += h.n_embd_r;
-      st += h.n_embd_s;
-      ple += history;
-      unit[where.device_of(il)] += (h.n_embd_r + h.n_embd_s + history) * f32.block_bytes;
-    }
-    p.recurrent.r_bytes = (r * f32.block_bytes * rows).value();
-    p.recurrent.s_bytes = (st * f32.block_bytes * rows).value();
-    p.recurrent.p_bytes = (ple * f32.block_bytes * rows).value();
-    for (std::uint32_t d = 0; d <= p.cpu; ++d) {
-      if (unit[d] == checked_count(0U)) continue;
-      per_device[d] += unit[d] * rows;
-      p.pools.push_back({"recurrent", d, bytes(unit[d]), rows.value()});
-    }
-  }
-
-  if (memory.compressors) {
-    const checked_count planes = snapshots * c.n_seq_max;
-    for (const compressor_shape& shape : compressors_of(h).all) {
-      compressor_plan compressor{shape.kind, shape.name, shape.ratio, shape.rows, shape.row_elements.value(), 0, 0};
-      const checked_count row = shape.row_elements * f32.block_bytes;
-      const checked_count plane = checked_count(2U) * shape.rows * row;  // kv and score
-      checked_count unit[max_devices + 1];
-      checked_count sum;
-      const cache_shape layers{shape.name, shape.set};
-      for (std::uint32_t il = 0; il < h.n_layer(); ++il) {
-        if (!contains(layers, h, il)) continue;
-        ++compressor.layers;
-        unit[where.device_of(il)] += plane;
-      }
-      for (std::uint32_t d = 0; d <= p.cpu; ++d) {
-        if (unit[d] == checked_count(0U)) continue;
-        sum += unit[d] * planes;
-        per_device[d] += unit[d] * planes;
-        p.pools.push_back({shape.name, d, bytes(unit[d]), planes.value()});
-      }
-      compressor.bytes = sum.value();
-      p.compressors.push_back(compressor);
-    }
-  }
-
-  for (std::uint32_t il = 0; il < h.n_layer_all; ++il) {
-    bool keeps = memory.recurrent && !memory.states_of_mtp_context && is_stateful(h, il);
-    for (const cache_shape& shape : memory.caches) keeps = keeps || contains(shape, h, il);
-    if (keeps) ++p.layers_per_device[where.device_of(il)];
-  }
   for (std::uint32_t d = 0; d <= p.cpu; ++d) {
-    p.bytes_per_device[d] = per_device[d].value();
-    total += per_device[d];
+    p.bytes_per_device[d] = sums.per_device[d].value();
+    total += sums.per_device[d];
   }
-  p.k_bytes = k_total.value();
-  p.v_bytes = v_total.value();
+  p.k_bytes = sums.k.value();
+  p.v_bytes = sums.v.value();
   p.total_bytes = total.value();
+}
+
+}  // namespace detail
+
+/// All that one context allocates. Raises a failure when a size does not fit in 64 bits (n_ctx: in 32).
+[[nodiscard]] constexpr context_plan plan(const hparams& h, const settings& s) {
+  context_plan p;
+  p.cpu = detail::cpu_device(s);
+  p.refused = detail::refusal_of(h, s);
+  if (p.refused) return p;
+  const detail::context_parts from(h, s);
+  detail::set_numbers(p, from.numbers);
+  detail::plan_sums sums(p);
+  for (const detail::cache_shape& shape : from.memory.caches) {
+    const refusal r = detail::add_cache(sums, from, shape);
+    if (!r) continue;
+    context_plan refused;
+    refused.refused = r;
+    refused.cpu = p.cpu;
+    return refused;
+  }
+  if (from.memory.recurrent) detail::add_states(sums, from);
+  if (from.memory.compressors) {
+    for (const detail::compressor_shape& shape : detail::compressors_of(h).all) {
+      detail::add_compressor(sums, from, shape);
+    }
+  }
+  detail::count_layers(p, from);
+  detail::set_totals(sums);
   return p;
 }
 
 /// What layer `il` keeps of `plan(h, s)`, `il` below n_layer_all. All 0 when the engine refuses.
 [[nodiscard]] constexpr layer_plan plan_of_layer(const hparams& h, const settings& s, std::uint32_t il) {
-  using namespace detail;
   layer_plan layer;
-  const placement where(h, s);
-  layer.device = where.device_of(il);
-  if (refusal_of(h, s)) return layer;
+  layer.device = detail::placement(h, s).device_of(il);
+  if (detail::refusal_of(h, s)) return layer;
   layer.slides = h.layers[il].slides;
-  const context_numbers c = context_of(h, s);
-  const memory_shape memory = memory_of(h, s);
-  const bool flash = s.flash_attn != flash_attention::off && h.architecture->flash_attn;
-  const checked_count widest_v = flash || h.is_mla ? checked_count(0U) : widest_v_row(h);
-  for (const cache_shape& shape : memory.caches) {
+  const detail::context_parts from(h, s);
+  for (const detail::cache_shape& shape : from.memory.caches) {
     if (!contains(shape, h, il)) continue;
-    const row_elements row = row_of(shape, h, il, widest_v);
-    const checked_count units =
-        c.cells(shape.cells, h, s) * (s.kv_unified && !memory.stream_per_sequence ? 1U : c.n_seq_max);
+    const detail::row_elements row = row_of(shape, h, il, from.widest_v);
+    const checked_count units = from.numbers.cells(shape.cells, h, s) * from.streams();
     const std::uint64_t k = (s.type_k.row_bytes(row.k) * units).value();
     const std::uint64_t v = (s.type_v.row_bytes(row.v) * units).value();
     layer.attention = true;
-    if (shape.row == row_rule::heads) {
+    if (shape.row == detail::row_rule::heads) {
       layer.k_bytes += k;
       layer.v_bytes += v;
     } else {
       layer.index_bytes += k + v;
     }
   }
-  const checked_count rows = (checked_count(1U) + c.n_rs_seq) * c.n_seq_max;
-  if (memory.recurrent && !memory.states_of_mtp_context && is_stateful(h, il)) {
+  const checked_count rows = from.state_rows();
+  if (from.has_state(il)) {
     layer.recurrent = true;
     layer.r_bytes = (h.n_embd_r * f32.block_bytes * rows).value();
     layer.s_bytes = (h.n_embd_s * f32.block_bytes * rows).value();
-    if (il == h.ple_layer) layer.p_bytes = (h.ple_conv_state * f32.block_bytes * rows).value();
+    layer.p_bytes = (from.history(il) * f32.block_bytes * rows).value();
   }
-  if (memory.compressors && il < h.n_layer()) {
-    for (const compressor_shape& shape : compressors_of(h).all) {
-      if (!contains({shape.name, shape.set}, h, il)) continue;
-      layer.compressor_bytes += (checked_count(2U) * shape.rows * shape.row_elements * f32.block_bytes * rows).value();
+  if (from.memory.compressors && il < h.n_layer()) {
+    for (const detail::compressor_shape& shape : detail::compressors_of(h).all) {
+      if (!contains(detail::cache_shape{shape.name, shape.set}, h, il)) continue;
+      layer.compressor_bytes += (detail::compressor_bytes(shape) * rows).value();
     }
   }
   return layer;
-}
-
-/// The inverse: the bytes of a context as a function of n_ctx alone, everything else being fixed.
-///
-/// Bytes never shrink as n_ctx grows: cells are n_ctx rounded up, n_batch and n_ubatch grow with n_ctx until they
-/// reach their settings, and the window's cells with them. So a bisection is exact.
-class context_curve {
- public:
-  /// Raises row_is_not_a_whole_number_of_blocks() where the engine stops with that.
-  constexpr context_curve(const hparams& h, const settings& s)
-      : hparams_(&h), settings_(&s), memory_(detail::memory_of(h, s)) {
-    settings at_one = s;
-    at_one.n_ctx = s.n_seq_max > 0 ? s.n_seq_max : 1;  // a batch has an output for each sequence, see refusal_of
-    const context_plan smallest = plan(h, at_one);
-    refused_ = smallest.refused;
-    cpu_ = smallest.cpu;
-    if (refused_) return;
-    for (std::uint32_t d = 0; d <= cpu_; ++d) fixed_[d] = smallest.bytes_per_device[d];
-    const detail::placement where(h, s);
-    const bool flash = s.flash_attn != flash_attention::off && h.architecture->flash_attn;
-    const checked_count widest_v = flash || h.is_mla ? checked_count(0U) : detail::widest_v_row(h);
-    for (std::size_t i = 0; i < memory_.caches.size(); ++i) {
-      const detail::unit_sums u = detail::sums_of(memory_.caches[i], h, s, where, widest_v);
-      const checked_count units = checked_count(smallest.caches[i].cells) * smallest.caches[i].n_stream;
-      for (std::uint32_t d = 0; d <= cpu_; ++d) {
-        unit_[i][d] = u.k[d] + u.v[d];
-        fixed_[d] = fixed_[d] - unit_[i][d] * units;
-      }
-    }
-  }
-
-  [[nodiscard]] constexpr const refusal& refused() const noexcept { return refused_; }
-  [[nodiscard]] constexpr std::uint32_t cpu() const noexcept { return cpu_; }
-
-  /// Bytes on one device (cpu() for the CPU) of a context of n_ctx positions, 1 … 2^32 - 1.
-  [[nodiscard]] constexpr checked_count bytes_on(std::uint32_t device, std::uint32_t n_ctx) const noexcept {
-    settings s = *settings_;
-    s.n_ctx = n_ctx;
-    const detail::context_numbers c = detail::context_of(*hparams_, s);
-    if (!c.n_ctx.valid()) return c.n_ctx;
-    checked_count sum = fixed_[device];
-    for (std::size_t i = 0; i < memory_.caches.size(); ++i) {
-      sum += unit_[i][device] * c.cells(memory_.caches[i].cells, *hparams_, s) *
-             (s.kv_unified && !memory_.stream_per_sequence ? 1U : c.n_seq_max);
-    }
-    return sum;
-  }
-  /// The same on all devices together.
-  [[nodiscard]] constexpr checked_count bytes_at(std::uint32_t n_ctx) const noexcept {
-    checked_count sum;
-    for (std::uint32_t d = 0; d <= cpu_; ++d) sum += bytes_on(d, n_ctx);
-    return sum;
-  }
-
- private:
-  const hparams* hparams_;
-  const settings* settings_;
-  detail::memory_shape memory_;
-  refusal refused_;
-  std::uint32_t cpu_ = 0;
-  checked_count fixed_[max_devices + 1];
-  checked_count unit_[6][max_devices + 1];
-};
-
-/// The largest n_ctx of which every context up to it takes at most `budget` bytes on all devices together. `none`:
-/// not even n_ctx 1 fits, or the engine refuses. Every n_ctx the engine accepts: 2^32 - 256.
-[[nodiscard]] constexpr limit max_n_ctx(const hparams& h, const settings& s, bytes budget) {
-  const context_curve curve(h, s);
-  if (curve.refused() || !curve.bytes_at(1).fits(budget.count())) return {0, false, true};
-  return largest_that_fits([&](std::uint64_t n) {
-    return n == 0 || (n <= ~std::uint32_t{0} && curve.bytes_at(static_cast<std::uint32_t>(n)).fits(budget.count()));
-  });
-}
-
-/// The same for a budget per device: `budgets[d]` for GPU d, and for the CPU where the list goes on to number
-/// `s.devices`; devices beyond the list are not limited.
-template <class Budgets>
-[[nodiscard]] constexpr limit max_n_ctx_on_devices(const hparams& h, const settings& s, const Budgets& budgets) {
-  const context_curve curve(h, s);
-  if (curve.refused()) return {0, false, true};
-  const auto fits = [&](std::uint64_t n) {
-    if (n == 0) return true;
-    if (n > ~std::uint32_t{0}) return false;
-    std::uint32_t d = 0;
-    for (const bytes& budget : budgets) {
-      if (d <= curve.cpu() && !curve.bytes_on(d, static_cast<std::uint32_t>(n)).fits(budget.count())) return false;
-      ++d;
-    }
-    return curve.bytes_at(static_cast<std::uint32_t>(n)).valid();
-  };
-  if (!fits(1)) return {0, false, true};
-  return largest_that_fits(fits);
 }
 
 }  // namespace kvbudget::llama_cpp
