@@ -78,6 +78,7 @@ class config_fields {
  public:
   explicit config_fields(const node& root) : c_(root, detail::classes_of_vllm) {}
 
+  [[nodiscard]] const config::model_config& config() const noexcept { return c_; }
   [[nodiscard]] const node& root() const noexcept { return c_.root(); }
   [[nodiscard]] const node& text() const noexcept { return c_.text(); }
   [[nodiscard]] bool text_stands_in_root() const { return text().pointer() == root().pointer(); }
