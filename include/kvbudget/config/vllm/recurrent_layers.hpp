@@ -74,9 +74,13 @@ inline void read_zamba2(model_builder& b) {
   const std::uint32_t head_size = b.f.count_or("attention_head_dim", 2 * b.out.model.head_size, 1);
   b.out.model.head_size = head_size;
   const std::optional<node> types = b.f.array("layers_block_type");
-  if (!types) b.f.text().fail_missing("layers_block_type", "an array of layer kinds");
+  if (!types && b.f.class_model_type() != "zamba2")
+    b.f.text().fail_missing("layers_block_type", "an array of layer kinds");
+  const auto kinds = types ? transformers::layer_kinds{} : b.f.class_kinds(b.layers());
   for (std::uint32_t i = 0; i < b.layers(); ++i) {
-    if (config_fields::word(*types, i) == "hybrid") b.add(b.attention(), i);
+    const bool hybrid =
+        types ? config_fields::word(*types, i) == "hybrid" : kinds[i] == transformers::layer_kind::hybrid;
+    if (hybrid) b.add(b.attention(), i);
   }
   const layer_class state =
       b.recurrent(mamba2_state(b, b.scaled("mamba_expand", "hidden_size", 2), "mamba_ngroups", "n_mamba_heads",
