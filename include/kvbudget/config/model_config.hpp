@@ -150,11 +150,11 @@ class model_config {
     }
   }
 
-  /// What the class's to_dict() has under exactly this name, be it null: nothing under the other name of a field, null
-  /// under a field whose default the class computes.
+  /// What is there under exactly this name once the class has read the file, be it null: nothing under the other name
+  /// of a field unless the file says it, null under a field whose default the class computes.
   [[nodiscard]] std::optional<node> entry(std::string_view name) const {
-    if (raw_name(name) != name) return std::nullopt;
     const found at = look_up(name);
+    if (raw_name(name) != name && (at.in_file == nullptr || at.key != name)) return std::nullopt;
     if (at.in_file != nullptr) return at.where->child(at.key, *at.in_file);
     if (at.by_class != nullptr) return node(default_value(*at.by_class), class_default_source(name), text_.file());
     const auto known = fate(name);
