@@ -59,6 +59,9 @@ struct other_classes {
   std::string_view (*class_of)(std::string_view published);
   /// Keys under which a class that transformers does not have keeps its language model.
   std::span<const std::string_view> text_fields;
+  /// Composites of which every field of the root goes to the language model where the file has no text config, though
+  /// transformers' class of today keeps it.
+  std::span<const std::string_view> root_is_text;
   /// What such a class says where the file says nothing: an object, or nullptr.
   const json* (*defaults_of)(std::string_view model_type);
 };
@@ -189,11 +192,11 @@ class model_config {
     }
   }
 
-  /// What the class's to_dict() has under exactly this name, be it null: nothing under the other name of a field, null
-  /// under a field whose default the class computes.
+  /// What is there under exactly this name once the class has read the file, be it null: nothing under the other name
+  /// of a field unless the file says it, null under a field whose default the class computes.
   [[nodiscard]] std::optional<node> entry(std::string_view name) const {
-    if (raw_name(name) != name) return std::nullopt;
     const found at = look_up(name);
+    if (raw_name(name) != name && (at.in_file == nullptr || at.key != name)) return std::nullopt;
     if (at.in_file != nullptr) return at.where->child(at.key, *at.in_file);
     if (at.by_class != nullptr) return node(default_value(*at.by_class), class_default_source(name), text_.file());
     const auto known = fate(name);
@@ -348,7 +351,8 @@ class model_config {
     } else {
       text_is_missing_ = missing;
     }
-    root_speaks_ = missing && (row_->root_is_text || row_->fields_size != 0);
+    root_is_text_ = row_->root_is_text || root_is_text_elsewhere();
+    root_speaks_ = missing && (root_is_text_ || row_->fields_size != 0);
     if (text_is_missing_) {
       static const json empty = json::object();
       text_ = node(empty, root_.pointer() + "/" + std::string(path), root_.file());
@@ -366,6 +370,12 @@ class model_config {
     if (root_speaks_ && says_text_field()) own_defaults_apply_ = false;
   }
 
+  [[nodiscard]] bool root_is_text_elsewhere() const {
+    if (others_ == nullptr) return false;
+    const auto& list = others_->root_is_text;
+    return std::find(list.begin(), list.end(), published_model_type_) != list.end();
+  }
+
   void select_text_of_another_class() {
     for (const std::string_view key : others_->text_fields) {
       const json* const part = root_.find(key);
@@ -379,13 +389,13 @@ class model_config {
   /// The root states some field of the language model.
   [[nodiscard]] bool says_text_field() const {
     for (const auto& [key, value] : root_.value().items()) {
-      if (root_has(key) && (reads(key) || !composite_->root_is_text)) return true;
+      if (root_has(key) && (reads(key) || !root_is_text_)) return true;
     }
     return false;
   }
   /// The root's word counts for the language model.
   [[nodiscard]] bool root_has(std::string_view name) const {
-    return root_speaks_ && (composite_->root_is_text || fate_in(*composite_, name) == families::field_fate::for_text);
+    return root_speaks_ && (root_is_text_ || fate_in(*composite_, name) == families::field_fate::for_text);
   }
 
   void select_part(std::string_view part) {
@@ -535,6 +545,7 @@ class model_config {
   const families::model_type_row* composite_ = nullptr;
   bool own_defaults_apply_ = false;
   bool text_is_missing_ = false;
+  bool root_is_text_ = false;
   bool root_speaks_ = false;  ///< the root may state what the missing text config would
   mutable std::deque<json> owned_;
   mutable std::vector<memory> remembered_;

@@ -114,7 +114,9 @@ inline void granite_hybrid_attention(conversion& c, const per_layer& is_attentio
   const bool nemotron = c.in.has("ssm_state_size") && !c.in.has("state_size") && !c.in.has("mamba_d_state");
   c.ssm(mamba_number(c, conv_kernel_names), 0,
         nemotron ? c.in.need({"ssm_state_size"}) : mamba_number(c, state_dim_names), mamba_number(c, num_group_names));
-  const std::uint32_t kv = c.in.need({"num_key_value_heads", "n_head_kv"});
+  const auto said = c.in.count({"num_key_value_heads", "n_head_kv"});
+  if (!said && !c.in.has_class()) c.in.fail_missing("num_key_value_heads", "a whole number");
+  const std::uint32_t kv = said.value_or(c.out.head_count[0]);  // in place of null, classes write all heads
   c.out.head_count_kv = made(c.out.block_count, [&](std::uint32_t il) { return is_attention[il] != 0 ? kv : 0U; });
 }
 

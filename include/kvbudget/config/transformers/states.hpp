@@ -5,6 +5,7 @@
 #pragma once
 
 #include <kvbudget/config/transformers/attention_rows.hpp>
+#include <kvbudget/config/transformers/delta_net_heads.hpp>
 #include <kvbudget/storage_type.hpp>
 
 namespace kvbudget::transformers {
@@ -45,23 +46,10 @@ namespace detail {
 
 /// Gated DeltaNet: the convolution runs over q, k and v; one kd x vd matrix per value head.
 [[nodiscard]] inline state_shape gated_delta_net(const model_config& c) {
-  std::uint64_t key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
-  if (c.model_type() == "olmo_hybrid") {  // null fields are derived (configuration_olmo_hybrid.py)
-    const std::uint64_t heads = c.required_count("num_attention_heads", 1);
-    key_heads = c.count_or("linear_num_key_heads", heads, 1);
-    value_heads = c.count_or("linear_num_value_heads", heads, 1);
-    // int(0.75 x hidden / heads)
-    key_dim = c.count_or("linear_key_head_dim", 3 * c.required_count("hidden_size", 1) / (4 * key_heads), 1);
-    value_dim = c.count_or("linear_value_head_dim", 2 * key_dim, 1);
-  } else {
-    key_heads = c.required_count("linear_num_key_heads", 1);
-    value_heads = c.required_count("linear_num_value_heads", 1);
-    key_dim = c.required_count("linear_key_head_dim", 1);
-    value_dim = c.required_count("linear_value_head_dim", 1);
-  }
-  const checked_count keys = checked_count(key_heads) * key_dim;
-  const checked_count values = checked_count(value_heads) * value_dim;
-  return conv_and_matrix(keys * 2U + values, c.required_count("linear_conv_kernel_dim", 1), values * key_dim);
+  const delta_net_heads h = delta_net_heads_of(c);
+  const checked_count keys = checked_count(h.key_heads) * h.key_dim;
+  const checked_count values = checked_count(h.value_heads) * h.value_dim;
+  return conv_and_matrix(keys * 2U + values, c.required_count("linear_conv_kernel_dim", 1), values * h.key_dim);
 }
 
 /// Kimi Delta Attention: q, k and v of one width; one d x d matrix per head.

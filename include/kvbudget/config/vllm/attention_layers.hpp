@@ -145,14 +145,11 @@ inline void read_mimo_v2(model_builder& b) {
 
 /// models/llama4.py: layers with rope attend within chunks, where there are chunks.
 inline void read_llama4(model_builder& b) {
-  const std::optional<node> no_rope = b.f.array("no_rope_layers");
-  const std::uint32_t interval = b.f.count_or("no_rope_layer_interval", 4, 1);
+  const std::vector<bool> rope = transformers::detail::no_rope_flags(b.f.config(), b.layers());
   const std::uint32_t chunk = b.f.count_or("attention_chunk_size", 0);
   for (std::uint32_t i = 0; i < b.layers(); ++i) {
-    const bool rope =
-        no_rope && !no_rope->value().empty() ? config_fields::number(*no_rope, i) != 0 : (i + 1) % interval != 0;
     layer_class layer = b.attention();
-    if (rope && chunk != 0) {
+    if (rope[i] && chunk != 0) {
       layer.role = layer_role::chunked_attention;
       layer.window = chunk;
     }

@@ -43,6 +43,7 @@ inline constexpr own_class own_classes[] = {
    R"("max_position_embeddings":524288,"sparse_attention_config":{"sparse_index_dim":128,"sparse_attention_freq":[)"
    R"(0,0,0,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,)"
    R"(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}})"},
+  {"minimax_m3_vl_text", "", ""},
   {"RefinedWeb", "", R"({"hidden_size":64,"n_layer":2,"n_head":8,"n_head_kv":1,"multi_query":true})"},
   {"RefinedWebModel", "", R"({"hidden_size":64,"n_layer":2,"n_head":8,"n_head_kv":1,"multi_query":true})"},
   {"step3p5", "",
@@ -69,7 +70,9 @@ inline const json* defaults_in_vllm(std::string_view model_type) {
   return nullptr;
 }
 inline constexpr std::string_view text_fields[] = {"text_config", "llm_config", "language_config"};
-inline constexpr config::other_classes classes_of_vllm{class_in_vllm, text_fields, defaults_in_vllm};
+/// Glm4vConfig and Glm4vMoeConfig of transformers 5.19.
+inline constexpr std::string_view root_is_text[] = {"glm4v", "glm4v_moe"};
+inline constexpr config::other_classes classes_of_vllm{class_in_vllm, text_fields, root_is_text, defaults_in_vllm};
 
 }  // namespace detail
 
@@ -78,6 +81,7 @@ class config_fields {
  public:
   explicit config_fields(const node& root) : c_(root, detail::classes_of_vllm) {}
 
+  [[nodiscard]] const config::model_config& config() const noexcept { return c_; }
   [[nodiscard]] const node& root() const noexcept { return c_.root(); }
   [[nodiscard]] const node& text() const noexcept { return c_.text(); }
   [[nodiscard]] bool text_stands_in_root() const { return text().pointer() == root().pointer(); }
@@ -98,6 +102,10 @@ class config_fields {
     const auto* const rule = transformers::detail::pattern_of(c_.model_type());
     if (!list && (rule == nullptr || rule->ignores_list)) return std::nullopt;
     if (!c_.has_class() || (rule != nullptr && rule->ignores_list)) return kinds_of_words(*list, n);
+    return class_kinds(n);
+  }
+  /// What the class makes of all `n` layers, whatever it reads for it.
+  [[nodiscard]] transformers::layer_kinds class_kinds(std::uint64_t n) const {
     return transformers::read_layer_kinds(c_, n, transformers_version);
   }
 

@@ -3,6 +3,7 @@
 // Sources: model_executor/models and model_executor/layers/mamba of vLLM 0.32.0 (the file is named at each function).
 #pragma once
 
+#include <kvbudget/config/transformers/states.hpp>
 #include <kvbudget/config/vllm/model_builder.hpp>
 
 namespace kvbudget::vllm {
@@ -42,16 +43,14 @@ inline void set_hybrid(model_builder& b) {
   b.out.model.is_hybrid = !attention_only;
 }
 
-/// The state of a class whose mamba_d_head may be "auto", its default: what the heads make of the inner width.
+/// The state of a class whose mamba_d_head may be "auto": what the heads make of the inner width.
 [[nodiscard]] inline state_shape state_of_auto_heads(model_builder& b, std::uint32_t intermediate) {
   state_shape shape = mamba2_state(b, intermediate, "mamba_n_groups", "mamba_n_heads", "mamba_n_heads", "mamba_d_state",
                                    "mamba_d_conv");
-  const auto given = b.f.field("mamba_d_head");
-  const bool stated = given && given->value().is_number();
-  const std::uint32_t head_dim = stated ? b.f.required("mamba_d_head", 1) : intermediate / shape.num_heads;
-  if (std::uint64_t{shape.num_heads} * head_dim != intermediate)
+  const std::uint64_t width = transformers::detail::ssm_head_width(b.f.config(), intermediate, shape.num_heads);
+  if (checked_count(width) * shape.num_heads != checked_count(intermediate))
     b.refuse("mamba_n_heads x mamba_d_head is not the inner width of the state");
-  shape.head_elements = b.elements(head_dim, shape.state_size);
+  shape.head_elements = b.elements(width, shape.state_size);
   return shape;
 }
 
@@ -75,9 +74,13 @@ inline void read_zamba2(model_builder& b) {
   const std::uint32_t head_size = b.f.count_or("attention_head_dim", 2 * b.out.model.head_size, 1);
   b.out.model.head_size = head_size;
   const std::optional<node> types = b.f.array("layers_block_type");
-  if (!types) b.f.text().fail_missing("layers_block_type", "an array of layer kinds");
+  if (!types && b.f.class_model_type() != "zamba2")
+    b.f.text().fail_missing("layers_block_type", "an array of layer kinds");
+  const auto kinds = types ? transformers::layer_kinds{} : b.f.class_kinds(b.layers());
   for (std::uint32_t i = 0; i < b.layers(); ++i) {
-    if (config_fields::word(*types, i) == "hybrid") b.add(b.attention(), i);
+    const bool hybrid =
+        types ? config_fields::word(*types, i) == "hybrid" : kinds[i] == transformers::layer_kind::hybrid;
+    if (hybrid) b.add(b.attention(), i);
   }
   const layer_class state =
       b.recurrent(mamba2_state(b, b.scaled("mamba_expand", "hidden_size", 2), "mamba_ngroups", "n_mamba_heads",
@@ -110,12 +113,14 @@ inline void read_granite_hybrid(model_builder& b) {
 /// models/jamba.py.
 inline void read_jamba(model_builder& b) {
   set_hybrid(b);
-  const std::uint32_t period = b.f.count_or("attn_layer_period", 8, 1);
-  const std::uint32_t offset = b.f.count_or("attn_layer_offset", 4);
-  if (offset >= period) b.refuse("attn_layer_offset is not below attn_layer_period");
+  if (b.f.count_or("attn_layer_offset", 4) >= b.f.count_or("attn_layer_period", 8, 1))
+    b.refuse("attn_layer_offset is not below attn_layer_period");
+  transformers::layer_kinds kinds(b.layers(), transformers::layer_kind::full);
+  transformers::detail::pattern_of("jamba")->fill(b.f.config(), kinds);
   const layer_class state = b.recurrent(mamba1_state(
       b.scaled("mamba_expand", "hidden_size", 2), b.f.required("mamba_d_state", 1), b.f.required("mamba_d_conv", 1)));
-  for (std::uint32_t i = 0; i < b.layers(); ++i) b.add(i % period == offset ? b.attention() : state, i);
+  for (std::uint32_t i = 0; i < b.layers(); ++i)
+    b.add(kinds[i] == transformers::layer_kind::full ? b.attention() : state, i);
 }
 /// models/mamba.py.
 inline void read_mamba1(model_builder& b) {
@@ -188,13 +193,11 @@ inline void read_nemotron_h(model_builder& b) {
 [[nodiscard]] inline state_shape delta_net_state(const model_builder& b) {
   state_shape s;
   s.kind = state_kind::gated_delta_net;
-  const std::uint32_t key_dim = b.f.required("linear_key_head_dim", 1);
-  const std::uint32_t value_dim = b.f.required("linear_value_head_dim", 1);
-  const std::uint32_t key_heads = b.f.required("linear_num_key_heads", 1);
-  s.num_heads = b.f.required("linear_num_value_heads", 1);
-  s.head_elements = b.elements(key_dim, value_dim);
-  const checked_count keys = b.elements(2, b.elements(key_dim, key_heads));
-  s.conv_dim = b.elements((keys + b.elements(value_dim, s.num_heads)).value(), 1);
+  const transformers::delta_net_heads h = transformers::delta_net_heads_of(b.f.config());
+  s.num_heads = static_cast<std::uint32_t>(h.value_heads);
+  s.head_elements = b.elements(h.key_dim, h.value_dim);
+  const checked_count keys = b.elements(2, b.elements(h.key_dim, h.key_heads));
+  s.conv_dim = b.elements((keys + b.elements(h.value_dim, h.value_heads)).value(), 1);
   s.conv_kernel = b.f.required("linear_conv_kernel_dim", 1);
   return s;
 }
