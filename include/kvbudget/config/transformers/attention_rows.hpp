@@ -139,7 +139,7 @@ class attention_rows {
     if (is_gemma4() && kind == layer_kind::full && overrides_.empty()) {
       const bool shared_kv_projection = c_->boolean("attention_k_eq_v").value_or(true);
       const auto global = c_->count("num_global_key_value_heads", 1);
-      return square(global && shared_kv_projection ? *global : kv_heads(i), c_->count_or("global_head_dim", 512, 1));
+      return square(global && shared_kv_projection ? *global : kv_heads(i), c_->required_count("global_head_dim", 1));
     }
     return square(kv_heads(i), head_dim(i));
   }
