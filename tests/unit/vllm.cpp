@@ -937,3 +937,23 @@ TEST_CASE("vllm: what a division by zero would be") {
   s.block_size = 0;
   CHECK_THROWS_AS(plan(q.model.view(), s), size_error);
 }
+
+TEST_CASE("vllm: fields at the root go to the language model where the class sends them there") {
+  // Glm4vConfig and Glm4vMoeConfig of transformers 5.19, which vLLM 0.32 asks for; 40 layers are the class's default.
+  const json options = {{"max_model_len", 4096}};
+  for (const char* const type : {"glm4v", "glm4v_moe"}) {
+    const bool moe = std::string(type) == "glm4v_moe";
+    const json config = {
+        {"model_type", type},
+        {"architectures", {moe ? "Glm4vMoeForConditionalGeneration" : "Glm4vForConditionalGeneration"}},
+        {"num_hidden_layers", 33},
+        {"num_attention_heads", 16},
+        {"num_key_value_heads", 4},
+        {"head_dim", 128},
+        {"hidden_size", 2048},
+        {"dtype", "bfloat16"}};
+    CHECK(run(config, options).model_layers == 33);
+    // 2 x 33 layers x 16 tokens x 4 heads x 128 elements x 2 bytes
+    CHECK(run(config, options).figures.at("bytes_per_block") == 2U * 33U * 16U * 4U * 128U * 2U);
+  }
+}
