@@ -1,7 +1,7 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# Headers only: one package for every architecture.
+# Headers: one package for every architecture.
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/kvbudget)
 
 # File sets carry their folder from CMake 3.23 on only.
@@ -11,6 +11,11 @@ install(EXPORT kvbudget-core-targets NAMESPACE kvbudget:: DESTINATION ${package_
 if(TARGET kvbudget_library)
   install(TARGETS kvbudget_library EXPORT kvbudget-targets FILE_SET HEADERS)
   install(EXPORT kvbudget-targets NAMESPACE kvbudget:: DESTINATION ${package_dir})
+endif()
+if(TARGET kvbudget_compiled)
+  # The one part that is for one architecture and one compiler.
+  install(TARGETS kvbudget_compiled EXPORT kvbudget-compiled-targets)
+  install(EXPORT kvbudget-compiled-targets NAMESPACE kvbudget:: DESTINATION ${package_dir})
 endif()
 if(TARGET kvbudget)
   install(TARGETS kvbudget)

@@ -6,8 +6,7 @@
 #include <catch2/catch.hpp>
 #endif
 
-#include <kvbudget/config/bare.hpp>
-#include <kvbudget/config/capacity.hpp>
+#include <kvbudget/kvbudget.hpp>
 
 using namespace kvbudget;
 
@@ -23,30 +22,29 @@ device_budget card() {
   return d;
 }
 
-config::evaluation llama(const config::workload& w) {
-  static const auto model = config::read_document("configs/llama-3.1-8b.json");
-  return config::evaluate_bare(model, {}, {}, w);
+plan_report llama_on_the_card(const std::optional<workload>& work) {
+  plan_question question;
+  question.work = work;
+  question.devices = {card()};
+  question.weights = evidence::given;
+  return make_plan(locate_config("configs/llama-3.1-8b.json"), question);
 }
 
 }  // namespace
 
 TEST_CASE("sixty-four chats fit on the card") {
-  const config::workload chats{3072, 1024, 64, {}};
-  const auto answer = llama(chats);
-  CHECK(answer.total_bytes == 34'359'738'368);
-  CHECK(assess(answer, chats, card()).fits);
+  const plan_report chats = llama_on_the_card(workload{3072, 1024, 64, {}});
+  CHECK(chats.answer.total_bytes == 34'359'738'368);
+  CHECK(fits(chats) == true);
 }
 
 TEST_CASE("one document of 128k fits, five do not") {
-  const config::workload one{130048, 1024, 1, {}};
-  const config::workload five{130048, 1024, 5, {}};
-  CHECK(assess(llama(one), one, card()).fits);
-  CHECK_FALSE(assess(llama(five), five, card()).fits);
+  CHECK(fits(llama_on_the_card(workload{130048, 1024, 1, {}})) == true);
+  CHECK(fits(llama_on_the_card(workload{130048, 1024, 5, {}})) == false);
 }
 
 TEST_CASE("the longest single document is known to the token") {
-  const config::workload none;
-  const auto longest = assess(llama(none), std::nullopt, card()).max_length;
-  REQUIRE(longest);
-  CHECK(longest->value == 439'205);
+  const plan_report any = llama_on_the_card(std::nullopt);
+  REQUIRE(any.budget->max_length);
+  CHECK(any.budget->max_length->value == 439'205);
 }

@@ -2,23 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/config/plan.hpp>
-#include <kvbudget/report.hpp>
+#include <kvbudget/kvbudget.hpp>
 
 int main() {
   using namespace kvbudget;
-  const auto model = config::read_document("configs/gemma-2-9b-it.json");
+  const located_config model = locate_config("configs/gemma-2-9b-it.json");
   plan_question question;
   question.engine = "transformers";
-  question.work = config::workload{6000, 2000, 4, {}};
+  question.work = workload{6000, 2000, 4, {}};
   device_budget device;
   device.capacity = 80_GiB;
   device.utilization = {9, 10};
   device.weights = 18'483'411'968_B;
   device.overhead_share = {10, 100};
   question.devices = {device};
-  question.weights = question.overhead = basis::given;
-  const plan_report report = make_plan({model, {}, {}}, question);
+  question.weights = question.overhead = evidence::given;
+  const plan_report report = make_plan(model, question);
 
   fmt::print("{}", to_table(report));
 }

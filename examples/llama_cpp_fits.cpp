@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include <kvbudget/engines/llama_cpp.hpp>
+#include <kvbudget/engines/llama_cpp/rules.hpp>
 
 using namespace kvbudget;
 using namespace kvbudget::llama_cpp;

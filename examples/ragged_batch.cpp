@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <kvbudget/core.hpp>
-#include <kvbudget/report.hpp>
+#include <kvbudget/report/format.hpp>
 
 int main() {
   using namespace kvbudget;

@@ -7,13 +7,14 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/config/known_devices.hpp>
-#include <kvbudget/spelling.hpp>
+#include <kvbudget/engine/parse_option.hpp>
+#include <kvbudget/input/read_weights.hpp>
+#include <kvbudget/input/spelling.hpp>
+#include <kvbudget/plan/known_devices.hpp>
+#include <kvbudget/plan/make_plan.hpp>
 #include <kvbudget/version.hpp>
-#include <kvbudget/weights.hpp>
 
-using kvbudget::config::json;
-using kvbudget::config::workload;
+using kvbudget::workload;
 
 void fail_usage(std::string option, std::string value, std::string problem, std::string expected) {
   throw kvbudget::usage_error({"", std::move(option), std::move(value)}, std::move(problem), std::move(expected));
@@ -40,73 +41,127 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
+namespace {
+
+/// Options that take one value, as text.
+struct text_option {
+  const char* name;  ///< without dashes
+  std::string command::*text;
+  const char* help;
+};
+constexpr text_option text_options[] = {
+    {"engine", &command::engine, "whose cache; none: the bare tensors of the stored positions"},
+    {"kv-dtype", &command::kv_dtype, "element type of the cache"},
+    {"k-dtype", &command::k_dtype, "element type of the keys"},
+    {"v-dtype", &command::v_dtype, "element type of the values"},
+    {"prompt", &command::prompt, "positions of the prompt"},
+    {"generate", &command::generate, "positions that are generated"},
+    {"sequences", &command::sequences, "how many sequences of this shape (1)"},
+    {"lengths", &command::lengths, "sequences of different lengths: 3072,1024,..."},
+    {"long-prompt", &command::long_prompt, "a second case: the same sequences with this prompt"},
+    {"most-sequences", &command::most_sequences, "a third case: so many sequences of the usual length"},
+    {"tensor-parallel", &command::tensor_parallel, "ranks that divide the K/V heads (1)"},
+    {"pipeline-parallel", &command::pipeline_parallel, "stages that divide the layers (1)"},
+    {"stage-layers", &command::stage_layers, "layers of each stage: 20,20,21; else equal parts, or the engine's rule"},
+    {"context-parallel", &command::context_parallel, "ranks that divide the positions of every sequence (1)"},
+    {"data-parallel", &command::data_parallel, "whole replicas, to which the sequences are dealt (1)"},
+    {"host-layers", &command::host_layers, "the first so many layers are on the host (0)"},
+    {"host-memory", &command::host_memory, "memory of the host for them"},
+    {"device", &command::device, "memory of a device: 24GiB, 80GB, or a known name; one for all, or a,b,c"},
+    {"weights", &command::weights, "bytes of the weights, one for each device as a,b,c, or the path of their files"},
+    {"parameters", &command::parameters, "number of weights, as the rough form"},
+    {"weight-bits", &command::weight_bits, "bits of a weight, beside --parameters"},
+    {"overhead", &command::overhead, "everything else: a size, or a percentage of weights plus cache"},
+    {"utilization", &command::utilization, "share of the device that may be used (1)"},
+    {"shared-prefix", &command::shared_prefix, "positions with which all sequences begin alike"},
+    {"transfer-bandwidth", &command::transfer_bandwidth, "bytes a second to another place: 25GB"},
+    {"memory-bandwidth", &command::memory_bandwidth, "bytes a second of a device's memory: 3350GB"},
+};
+
+/// Options that may be given several times.
+struct repeated_option {
+  const char* name;
+  std::vector<std::string> command::*texts;
+  const char* help;
+};
+constexpr repeated_option repeated_options[] = {
+    {"set", &command::set,
+     "OPTION=VALUE, an engine's own option under its own name (see `kvbudget engines`); repeatable"},
+    {"co-resident", &command::co_resident,
+     "NAME=SIZE, another thing on every device: a draft model, a second model; repeatable"},
+    {"observed", &command::observed,
+     "NAME=SIZE, measured, in place of what is computed: cache (one for each device as a,b,c), weights, overhead, or a "
+     "case: usual, long, concurrent; repeatable"},
+};
+
+}  // namespace
+
 void add_plan_options(CLI::App& app, command& c) {
-  app.add_option("--engine", c.engine, "whose cache; none: the bare tensors of the stored positions");
-  app.add_option("--set", c.set, "OPTION=VALUE, an engine's own option under its own name; repeatable")
-      ->allow_extra_args(false);
-  app.add_option("--kv-dtype", c.kv_dtype, "element type of the cache");
-  app.add_option("--k-dtype", c.k_dtype, "element type of the keys");
-  app.add_option("--v-dtype", c.v_dtype, "element type of the values");
-  app.add_option("--prompt", c.prompt, "positions of the prompt");
-  app.add_option("--generate", c.generate, "positions that are generated");
-  app.add_option("--sequences", c.sequences, "how many sequences of this shape (1)");
-  app.add_option("--lengths", c.lengths, "sequences of different lengths: 3072,1024,...");
-  app.add_option("--long-prompt", c.long_prompt, "a second case: the same sequences with this prompt");
-  app.add_option("--most-sequences", c.most_sequences, "a third case: so many sequences of the usual length");
-  app.add_option("--tensor-parallel", c.tensor_parallel, "ranks that divide the K/V heads (1)");
-  app.add_option("--pipeline-parallel", c.pipeline_parallel, "stages that divide the layers (1)");
-  app.add_option("--stage-layers", c.stage_layers,
-                 "layers of each stage: 20,20,21; else equal parts, or the engine's rule");
-  app.add_option("--context-parallel", c.context_parallel, "ranks that divide the positions of every sequence (1)");
-  app.add_option("--data-parallel", c.data_parallel, "whole replicas, to which the sequences are dealt (1)");
+  for (const text_option& o : text_options) app.add_option(std::string("--") + o.name, c.*o.text, o.help);
   app.add_flag("--attention-data-parallel", c.attention_data_parallel,
                "the tensor-parallel ranks keep whole heads, of their own sequences");
-  app.add_option("--host-layers", c.host_layers, "the first so many layers are on the host (0)");
-  app.add_option("--host-memory", c.host_memory, "memory of the host for them");
-  app.add_option("--device", c.device, "memory of a device: 24GiB, 80GB, or a known name; one for all, or a,b,c");
-  app.add_option("--weights", c.weights,
-                 "bytes of the weights, one for each device as a,b,c, or the path of their files");
-  app.add_option("--parameters", c.parameters, "number of weights, as the rough form");
-  app.add_option("--weight-bits", c.weight_bits, "bits of a weight, beside --parameters");
-  app.add_option("--overhead", c.overhead, "everything else: a size, or a percentage of weights plus cache");
-  app.add_option("--utilization", c.utilization, "share of the device that may be used (1)");
-  app.add_option("--beside", c.beside,
-                 "NAME=SIZE, another thing on every device: a draft model, a second model; repeatable")
-      ->allow_extra_args(false);
-  app.add_option("--observed", c.observed,
-                 "NAME=SIZE, measured, in place of what is computed: cache (one for each device as a,b,c), weights, "
-                 "overhead, or a case: usual, long, concurrent; repeatable")
-      ->allow_extra_args(false);
-  app.add_option("--shared-prefix", c.shared_prefix, "positions with which all sequences begin alike");
-  app.add_option("--transfer-bandwidth", c.transfer_bandwidth, "bytes a second to another place: 25GB");
-  app.add_option("--memory-bandwidth", c.memory_bandwidth, "bytes a second of a device's memory: 3350GB");
+  for (const repeated_option& o : repeated_options) {
+    app.add_option(std::string("--") + o.name, c.*o.texts, o.help)->allow_extra_args(false);
+  }
+}
+
+void set_option(command& c, const std::string& name, const std::string& value) {
+  const command defaults;
+  for (const text_option& o : text_options) {
+    if (name != o.name) continue;
+    if (c.*o.text != defaults.*o.text) {
+      fail_usage("--" + name, c.*o.text, "given, and to be varied as well", "one of the two");
+    }
+    c.*o.text = value;
+    return;
+  }
+  for (const repeated_option& o : repeated_options) {
+    if (name != o.name) continue;
+    (c.*o.texts).push_back(value);
+    return;
+  }
+  if (name == "attention-data-parallel") {
+    if (value != "true" && value != "false") {
+      fail_usage("--over " + name, value, "not a state of this option", "true or false");
+    }
+    c.attention_data_parallel = value == "true";
+    return;
+  }
+  c.set.push_back(name + "=" + value);
 }
 
 namespace {
 
-/// The options of --set: VALUE is JSON if it parses as JSON, else a string.
-json settings_of(const command& c) {
-  json settings = json::object();
+/// A value of --set: JSON if it parses as JSON, else a string.
+kvbudget::json_value value_of(const std::string& name, const std::string& text) {
+  std::size_t nested = 0;
+  for (const char letter : text) nested += letter == '[' || letter == '{' ? 1U : 0U;
+  if (nested > 1000) fail_usage("--set " + name, "", "too many brackets", "at most 1000");  // comparing recurses
+  kvbudget::json_value value = kvbudget::parse_option(text);
+  // A release is no number: 0.20 is another one than 0.2.
+  const bool number = std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value) ||
+                      std::holds_alternative<std::uint64_t>(value);
+  return name == "version" && number ? kvbudget::json_value(text) : value;
+}
+
+kvbudget::engine_options options_of(const command& c) {
+  kvbudget::engine_options options;
   for (const std::string& text : c.set) {
     const std::size_t equals = text.find('=');
     if (equals == text.npos || equals == 0) fail_usage("--set", text, "no '='", "OPTION=VALUE");
     const std::string name = text.substr(0, equals);
-    std::size_t nested = 0;
-    for (const char letter : text) nested += letter == '[' || letter == '{' ? 1U : 0U;
-    if (nested > 1000) fail_usage("--set " + name, "", "too many brackets", "at most 1000");  // comparing recurses
-    json value = json::parse(text.substr(equals + 1), nullptr, false);
-    // A release is no number: 0.20 is another one than 0.2.
-    if (value.is_discarded() || (name == "version" && value.is_number())) value = text.substr(equals + 1);
-    if (settings.contains(name) && settings[name] != value) {
-      fail_usage("--set " + name, value.dump(), "set twice with different values", settings[name].dump());
+    kvbudget::json_value value = value_of(name, text.substr(equals + 1));
+    const auto at = options.find(name);
+    if (at != options.end() && at->second != value) {
+      fail_usage("--set " + name, text.substr(equals + 1), "set twice with different values", "one value");
     }
-    settings[name] = std::move(value);
+    options[name] = std::move(value);
   }
-  return settings;
+  return options;
 }
 
 /// The workload; without --sequences, as many as the engine's own option says.
-std::optional<workload> workload_of(const command& c, const json& settings) {
+std::optional<workload> workload_of(const command& c, const kvbudget::plan_question& q) {
   if (!c.lengths.empty()) {
     if (!c.prompt.empty() || !c.generate.empty() || !c.sequences.empty()) {
       fail_usage("--lengths", c.lengths, "given together with --prompt, --generate or --sequences", "one of the two");
@@ -126,16 +181,13 @@ std::optional<workload> workload_of(const command& c, const json& settings) {
   }
   workload w{count_of(c.prompt, "--prompt"), count_of(c.generate, "--generate"), 1, {}};
   if (!c.sequences.empty()) w.sequences = count_of(c.sequences, "--sequences");
-  for (const char* const name : {"n_seq_max", "batch"}) {
-    const auto at = settings.find(name);
-    if (c.sequences.empty() && at != settings.end() && at->is_number_unsigned()) w.sequences = at->get<std::uint64_t>();
-  }
+  if (c.sequences.empty()) w.sequences = kvbudget::sequences_of(q).value_or(1);
   return w;
 }
 
 /// --kv-dtype, --k-dtype and --v-dtype, which must agree.
-kvbudget::config::cache_types cache_types_of(const command& c) {
-  kvbudget::config::cache_types types;
+kvbudget::cache_types cache_types_of(const command& c) {
+  kvbudget::cache_types types;
   if (!c.kv_dtype.empty()) types.k = types.v = kvbudget::parse_storage_type(c.kv_dtype, "--kv-dtype");
   const auto own = [&](const std::string& text, const std::string& option,
                        std::optional<kvbudget::storage_type>& type) {
@@ -150,8 +202,8 @@ kvbudget::config::cache_types cache_types_of(const command& c) {
   return types;
 }
 
-kvbudget::config::placement placement_of(const command& c) {
-  kvbudget::config::placement where;
+kvbudget::placement placement_of(const command& c) {
+  kvbudget::placement where;
   const auto ranks = [](const std::string& text, const std::string& option) {
     const std::uint64_t n = count_of(text, option);
     if (n == 0 || n > 1024) fail_usage(option, text, "unusable value", "a whole number from 1 to 1024");
@@ -241,13 +293,13 @@ void put_weights(const command& c, kvbudget::plan_question& q) {
   }
   if (!c.parameters.empty()) {
     q.weight_sizes = {rough_weights(c)};
-    q.weights = kvbudget::basis::estimated;
+    q.weights = kvbudget::evidence::estimated;
   } else if (!c.weights.empty() && is_size(c.weights) && !is_there(c.weights)) {
     q.weight_sizes = sizes_of(c.weights, "--weights");
-    q.weights = kvbudget::basis::given;
+    q.weights = kvbudget::evidence::given;
   } else if (const auto total = c.weights.empty() ? std::nullopt : kvbudget::total_of_index_alone(c.weights)) {
     q.weight_sizes = {kvbudget::bytes(*total)};
-    q.weights = kvbudget::basis::given;
+    q.weights = kvbudget::evidence::given;
     q.notes.push_back("the weights are the total that " + c.weights + " states: its shards are not there");
   } else if (!c.weights.empty()) {
     q.files = kvbudget::read_weights(c.weights);
@@ -258,7 +310,7 @@ void put_weights(const command& c, kvbudget::plan_question& q) {
 void put_devices(const command& c, kvbudget::plan_question& q) {
   if (c.device.empty()) {
     const bool weights = !c.weights.empty() || !c.parameters.empty();
-    const bool more = !c.overhead.empty() || c.utilization != "1" || !c.beside.empty() || !c.host_memory.empty();
+    const bool more = !c.overhead.empty() || c.utilization != "1" || !c.co_resident.empty() || !c.host_memory.empty();
     if (more || (weights && c.memory_bandwidth.empty())) {
       fail_usage("--device", "", "missing", "a size such as 80GiB, beside --weights, --overhead or --utilization");
     }
@@ -272,7 +324,7 @@ void put_devices(const command& c, kvbudget::plan_question& q) {
   if (!c.overhead.empty()) {
     if (c.overhead.back() == '%') any.overhead_share = kvbudget::parse_share(c.overhead, "--overhead");
     else any.fixed_overhead = kvbudget::parse_bytes(c.overhead, "--overhead");
-    q.overhead = kvbudget::basis::given;
+    q.overhead = kvbudget::evidence::given;
   }
   if (!c.host_memory.empty()) {
     q.host = any;
@@ -285,7 +337,7 @@ void put_devices(const command& c, kvbudget::plan_question& q) {
       device.capacity = kvbudget::parse_bytes(text, "--device");
       q.device_sources.push_back("given");
     } else {
-      const kvbudget::known_device& known = kvbudget::config::find_device(text, "--device");
+      const kvbudget::known_device& known = kvbudget::find_device(text, "--device");
       device.capacity = kvbudget::bytes(known.usable_bytes);
       names.push_back(std::string(known.name));
       std::string source = std::string(known.name) + ": " + std::string(known.source);
@@ -320,7 +372,7 @@ void put_observations(const command& c, kvbudget::plan_question& q) {
     if (name == "weights") {
       q.weight_sizes = measured;
       q.files.reset();
-      q.weights = kvbudget::basis::observed;
+      q.weights = kvbudget::evidence::observed;
     } else if (name == "overhead") {
       if (q.devices.empty()) fail_usage("--observed", name, "no device", "--device as well");
       if (measured.size() != 1) fail_usage("--observed", text, "more than one size", "the same on every device");
@@ -328,7 +380,7 @@ void put_observations(const command& c, kvbudget::plan_question& q) {
         d.fixed_overhead = measured.front();
         d.overhead_share = {0, 1};
       }
-      q.overhead = kvbudget::basis::observed;
+      q.overhead = kvbudget::evidence::observed;
     }
   }
 }
@@ -355,16 +407,16 @@ void put_cases(const command& c, kvbudget::plan_question& q) {
 
 kvbudget::plan_question question_of(const command& c) {
   kvbudget::plan_question q;
-  q.engine = c.engine == "none" ? "" : c.engine;
-  q.settings = settings_of(c);
+  q.engine = c.engine;
+  q.options = options_of(c);
   q.types = cache_types_of(c);
-  q.work = workload_of(c, q.settings);
+  q.work = workload_of(c, q);
   q.where = placement_of(c);
   put_devices(c, q);
   put_weights(c, q);
-  for (const std::string& text : c.beside) {
-    const auto [name, size] = name_and_size(text, "--beside");
-    q.neighbours.push_back({name, kvbudget::parse_bytes(size, "--beside")});
+  for (const std::string& text : c.co_resident) {
+    const auto [name, size] = name_and_size(text, "--co-resident");
+    q.co_residents.push_back({name, kvbudget::parse_bytes(size, "--co-resident")});
   }
   put_cases(c, q);
   put_observations(c, q);

@@ -6,12 +6,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include <kvbudget/config/question.hpp>
+#include <kvbudget/input/located_config.hpp>
+#include <kvbudget/plan/question.hpp>
 
 namespace kvbudget {
-namespace config {
-struct located_config;
-}
 struct named_plan;
 }  // namespace kvbudget
 
@@ -21,7 +19,7 @@ enum status { answered = 0, does_not_fit = 1, wrong_usage = 2, not_understood = 
 /// Options as the user wrote them.
 struct command {
   std::vector<std::string> configs;
-  std::string engine;
+  std::string engine = "none";
   std::vector<std::string> set;
   std::string kv_dtype, k_dtype, v_dtype;
   std::string prompt, generate, sequences, lengths;
@@ -31,7 +29,7 @@ struct command {
   std::string host_layers = "0", host_memory;
   std::string device, weights, overhead, utilization = "1";
   std::string parameters, weight_bits;
-  std::vector<std::string> beside, observed;
+  std::vector<std::string> co_resident, observed;
   std::string shared_prefix, transfer_bandwidth, memory_bandwidth;
   std::string format = "table";
 };
@@ -47,16 +45,20 @@ std::vector<std::string> split(const std::string& text);
 /// Every option of a plan, also for sweep and compare.
 void add_plan_options(CLI::App& app, command& c);
 
+/// One option of a plan as the user would have written it, by its name without dashes; an engine's own option where a
+/// plan has none of this name. Throws usage_error where it was given already.
+void set_option(command& c, const std::string& name, const std::string& value);
+
 /// Throws usage_error, and config_error for files of weights.
 kvbudget::plan_question question_of(const command& c);
 
 /// The answer for one CONFIG: every command makes its plans here. Throws what make_plan and locate_config throw.
-kvbudget::plan_report answer(const kvbudget::config::located_config& config, const kvbudget::plan_question& question);
+kvbudget::plan_report answer(const kvbudget::located_config& config, const kvbudget::plan_question& question);
 
 /// Throws usage_error unless `format` is one of `known`: "table, json, csv".
 void check_format(const std::string& format, const std::string& known);
 
-/// What several plans mean for the shell: the gravest of them counts, and standard error says why the first of its kind
+/// What several plans mean for the shell: the worst of them counts, and standard error says why the first of its kind
 /// could not be made.
 status status_of(const std::vector<const kvbudget::named_plan*>& plans);
 
@@ -71,3 +73,4 @@ int plan(int argc, char** argv);
 int sweep(int argc, char** argv);
 int compare(int argc, char** argv);
 int models();
+int engines(const std::string& name);

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/failure.hpp>
+#include <kvbudget/core/failure.hpp>
 
 #include "command.hpp"
 
@@ -18,6 +18,10 @@ int run(int argc, char** argv) {
   if (command == "models") {
     if (argc > 2) fail_usage("models", argv[2], "not understood", "no argument");
     return models();
+  }
+  if (command == "engines") {
+    if (argc > 3) fail_usage("engines", argv[3], "not understood", "one name at most");
+    return engines(argc > 2 ? argv[2] : "");
   }
   if (command == "sweep") return sweep(argc - 1, argv + 1);
   if (command == "compare") return compare(argc - 1, argv + 1);

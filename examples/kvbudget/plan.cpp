@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/config/plan.hpp>
-#include <kvbudget/report.hpp>
+#include <kvbudget/engines/engines.hpp>
+#include <kvbudget/input/locate.hpp>
+#include <kvbudget/plan/make_plan.hpp>
+#include <kvbudget/report/report.hpp>
 
 #include "command.hpp"
 
-kvbudget::plan_report answer(const kvbudget::config::located_config& config, const kvbudget::plan_question& question) {
+kvbudget::plan_report answer(const kvbudget::located_config& config, const kvbudget::plan_question& question) {
   return make_plan(config, question);
 }
 
@@ -17,7 +19,8 @@ int plan(int argc, char** argv) {
       "  kvbudget CONFIG [options]              one plan\n"
       "  kvbudget sweep CONFIG... [options]     the same over a range of lengths, or of any option\n"
       "  kvbudget compare CONFIG... [options]   several models, engines or cache types side by side\n"
-      "  kvbudget models                        the model types and engines it knows"};
+      "  kvbudget models                        the model types and engines it knows\n"
+      "  kvbudget engines [NAME]                the engines, or one engine's own options"};
   command c;
   app.add_option("config", c.configs, "a config.json, a GGUF file, a folder that holds one, '-', or a cached model id")
       ->type_name("CONFIG");
@@ -30,9 +33,9 @@ int plan(int argc, char** argv) {
   }
   check_format(c.format, "table, json, csv, markdown");
   const kvbudget::plan_question question = question_of(c);
-  if (!question.engine.empty()) (void)kvbudget::config::find_engine(question.engine);  // before a file is read
-  const kvbudget::plan_report report = answer(kvbudget::config::locate_config(c.configs.front()), question);
-  if (c.format == "json") fmt::print("{}\n", kvbudget::to_text(to_json(report)));
+  (void)kvbudget::find_engine(question.engine);  // before a file is read
+  const kvbudget::plan_report report = answer(kvbudget::locate_config(c.configs.front()), question);
+  if (c.format == "json") fmt::print("{}\n", to_json_text(report));
   else if (c.format == "csv") fmt::print("{}", to_csv(report));
   else if (c.format == "markdown") fmt::print("{}", to_markdown(report));
   else fmt::print("{}", to_table(report));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <list>
 #include <unordered_map>
 #include <vector>

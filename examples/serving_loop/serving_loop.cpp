@@ -8,10 +8,11 @@
 
 #include <cstdio>
 #include <fstream>
+#include <kvbudget/report/format.hpp>
 #include <kvbudget/core.hpp>
 #include <kvbudget/ledger/from_layers.hpp>
 #include <kvbudget/ledger/metrics.hpp>
-#include <kvbudget/report.hpp>
+#include <kvbudget/report/report.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>

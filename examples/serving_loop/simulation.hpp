@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
-#include <kvbudget/plot.hpp>
+#include <kvbudget/report/plot.hpp>
 #include <vector>
 
 #include "prefix_cache.hpp"
@@ -32,10 +32,36 @@ struct outcome {
   [[nodiscard]] double wasted_share() const { return reserved_sum == 0 ? 0 : wasted_sum / reserved_sum; }
 };
 
-/// Runs all requests of a trace through a ledger of one pool. `event` is called after everything that changes it.
+/// A server with a ledger of one pool, and the requests of a trace.
 template <class Ledger>
-outcome simulate(const trace& t, Ledger& books, const settings& s, const std::function<void(const Ledger&)>& event) {
-  using namespace kvbudget;
+class server {
+ public:
+  server(const trace& t, Ledger& books, const settings& s, const std::function<void(const Ledger&)>& event)
+      : t_(t), books_(books), s_(s), event_(event) {
+    result_.requests = t.arrivals.size();
+  }
+
+  outcome run() {
+    while (next_ < t_.arrivals.size() || !queue_.empty() || !running_.empty()) {
+      if (queue_.empty() && running_.empty()) now_ = std::max(now_, t_.arrivals[next_].seconds);
+      while (next_ < t_.arrivals.size() && t_.arrivals[next_].seconds <= now_)
+        queue_.push_back({&t_.arrivals[next_++]});
+      drop_cancelled();
+      admit_all();
+      compute_one_position();
+      end_finished();
+      now_ += s_.step_seconds;
+      if (++steps_ % 10 == 0) sample();
+    }
+    result_.seconds = now_;
+    const kvbudget::pool_snapshot end = books_.snapshot().pools[0];
+    result_.most_reserved = (end.unit_bytes * end.high_water).count();
+    result_.looked_up = cache_.looked_up;
+    result_.found = cache_.found;
+    return std::move(result_);
+  }
+
+ private:
   struct job {
     const arrival* from;
     std::uint64_t done = 0;  // positions generated so far; after a preemption they are part of the prompt
@@ -43,123 +69,128 @@ outcome simulate(const trace& t, Ledger& books, const settings& s, const std::fu
     bool admitted_before = false;
     typename Ledger::lease lease{};
   };
-  outcome result;
-  prefix_cache<Ledger> cache;
-  std::deque<job> queue;
-  std::vector<job> running;
-  result.requests = t.arrivals.size();
-  struct {
-    double since = 0, reserved = 0, stored = 0;
-    std::uint64_t samples = 0;
-  } point;
-  double now = 0;
-  std::size_t next = 0, steps = 0;
 
-  const auto admit = [&](job& j) {
-    const arrival& a = *j.from;
-    const std::uint64_t prompt = a.prompt + j.done, left = a.generated - j.done;
-    const std::uint64_t generated = std::max(left, s.reserve_length > prompt ? s.reserve_length - prompt : 0);
-    const request r{tokens(prompt), tokens(generated)};
-    if (!s.share_prefixes) {
-      j.lease = books.try_admit(r);
-      return j.lease.why();
-    }
-    const auto& shared = cache.hold(books, a.hash_ids, a.prompt, true, !std::exchange(j.tried, true));
-    do {
-      j.lease = books.try_admit(r, shared);
-    } while (j.lease.why() == rejection::no_room && cache.evict(shared));
-    return j.lease.why();
-  };
-  const auto preempt_last = [&] {
-    job& last = running.back();
-    last.lease.release();
-    ++result.preempted;
-    queue.push_front(std::move(last));
-    running.pop_back();
-    event(books);
-  };
+  /// Given up by their users.
+  void drop_cancelled() {
+    const auto gone = [&](const job& j) { return j.from->cancelled && *j.from->cancelled <= now_; };
+    const std::size_t before = queue_.size() + running_.size();
+    queue_.erase(std::remove_if(queue_.begin(), queue_.end(), gone), queue_.end());
+    running_.erase(std::remove_if(running_.begin(), running_.end(), gone), running_.end());
+    if (before == queue_.size() + running_.size()) return;
+    result_.cancelled += before - queue_.size() - running_.size();
+    event_(books_);
+  }
 
-  while (next < t.arrivals.size() || !queue.empty() || !running.empty()) {
-    if (queue.empty() && running.empty()) now = std::max(now, t.arrivals[next].seconds);
-    for (; next < t.arrivals.size() && t.arrivals[next].seconds <= now; ++next) queue.push_back({&t.arrivals[next]});
-
-    // Given up by their users.
-    const auto gone = [&](const job& j) { return j.from->cancelled && *j.from->cancelled <= now; };
-    const std::size_t before = queue.size() + running.size();
-    queue.erase(std::remove_if(queue.begin(), queue.end(), gone), queue.end());
-    running.erase(std::remove_if(running.begin(), running.end(), gone), running.end());
-    if (before != queue.size() + running.size()) {
-      result.cancelled += before - queue.size() - running.size();
-      event(books);
-    }
-
-    // First come, first served.
-    while (!queue.empty()) {
-      job& j = queue.front();
+  /// First come, first served.
+  void admit_all() {
+    using kvbudget::rejection;
+    while (!queue_.empty()) {
+      job& j = queue_.front();
       const rejection why = admit(j);
-      event(books);
+      event_(books_);
       if (why == rejection::never_fits) {
-        ++result.refused;
-        queue.pop_front();
+        ++result_.refused;
+        queue_.pop_front();
         continue;
       }
       if (why != rejection::none) break;
       if (!j.admitted_before) {
-        const double waited = now - j.from->seconds;
-        result.waiting_seconds += waited;
-        if (waited > s.step_seconds) ++result.waited;
+        const double waited = now_ - j.from->seconds;
+        result_.waiting_seconds += waited;
+        if (waited > s_.step_seconds) ++result_.waited;
       }
       j.admitted_before = true;
-      running.push_back(std::move(j));
-      queue.pop_front();
+      running_.push_back(std::move(j));
+      queue_.pop_front();
     }
-    result.most_running = std::max<std::uint64_t>(result.most_running, running.size());
+    result_.most_running = std::max<std::uint64_t>(result_.most_running, running_.size());
+  }
+  kvbudget::rejection admit(job& j) {
+    using namespace kvbudget;
+    const arrival& a = *j.from;
+    const std::uint64_t prompt = a.prompt + j.done, left = a.generated - j.done;
+    const std::uint64_t generated = std::max(left, s_.reserve_length > prompt ? s_.reserve_length - prompt : 0);
+    const request r{tokens(prompt), tokens(generated)};
+    if (!s_.share_prefixes) {
+      j.lease = books_.try_admit(r);
+      return j.lease.why();
+    }
+    const auto& shared = cache_.hold(books_, a.hash_ids, a.prompt, true, !std::exchange(j.tried, true));
+    do {
+      j.lease = books_.try_admit(r, shared);
+    } while (j.lease.why() == rejection::no_room && cache_.evict(shared));
+    return j.lease.why();
+  }
 
-    // One position for each; who has no room takes it from the one that came last.
-    for (std::size_t i = 0; i < running.size(); ++i) {
-      job& j = running[i];
+  /// One position for each; who has no room takes it from the one that came last.
+  void compute_one_position() {
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      job& j = running_[i];
       bool there = true;
-      while (j.lease.extend(j.lease.length() + tokens(1U)) == rejection::no_room) {
-        if (cache.evict()) continue;
-        there = i + 1 != running.size();
+      while (j.lease.extend(j.lease.length() + kvbudget::tokens(1U)) == kvbudget::rejection::no_room) {
+        if (cache_.evict()) continue;
+        there = i + 1 != running_.size();
         preempt_last();
         if (!there) break;
       }
-      if (there) ++running[i].done;
+      if (there) ++running_[i].done;
     }
-    const auto finished = [](const job& j) { return j.done >= j.from->generated; };
-    const std::size_t all = running.size();
-    running.erase(std::remove_if(running.begin(), running.end(), finished), running.end());
-    if (all != running.size()) {
-      result.served += all - running.size();
-      event(books);
-    }
-
-    now += s.step_seconds;
-    if (++steps % 10 != 0) continue;
-    for (job& j : running) j.lease.publish();
-    const pool_snapshot p = books.snapshot().pools[0];
-    result.reserved_sum += static_cast<double>(p.reserved_bytes().count());
-    result.wasted_sum += static_cast<double>(p.wasted().count());
-    // Means over a sixtieth of the trace each; who takes longer than a fifth more is not drawn to the end.
-    point.reserved += static_cast<double>(p.reserved_bytes().count());
-    point.stored += static_cast<double>(p.stored.count());
-    ++point.samples;
-    const double span = std::max(1.0, t.arrivals.back().seconds);
-    if (now - point.since < span / 60 || now > 1.2 * span) continue;
-    const double unit = static_cast<double>(point.samples) * static_cast<double>(gib);
-    result.reserved.push_back({point.since, point.reserved / unit});
-    result.stored.push_back({point.since, point.stored / unit});
-    point.since = now;
-    point.reserved = point.stored = 0;
-    point.samples = 0;
   }
-  result.seconds = now;
-  const pool_snapshot end = books.snapshot().pools[0];
-  result.most_reserved = (end.unit_bytes * end.high_water).count();
-  result.looked_up = cache.looked_up;
-  result.found = cache.found;
-  return result;
+  void preempt_last() {
+    job& last = running_.back();
+    last.lease.release();
+    ++result_.preempted;
+    queue_.push_front(std::move(last));
+    running_.pop_back();
+    event_(books_);
+  }
+
+  void end_finished() {
+    const auto finished = [](const job& j) { return j.done >= j.from->generated; };
+    const std::size_t all = running_.size();
+    running_.erase(std::remove_if(running_.begin(), running_.end(), finished), running_.end());
+    if (all == running_.size()) return;
+    result_.served += all - running_.size();
+    event_(books_);
+  }
+
+  /// Means over a sixtieth of the trace each; who takes longer than a fifth more is not drawn to the end.
+  void sample() {
+    for (job& j : running_) j.lease.publish();
+    const kvbudget::pool_snapshot p = books_.snapshot().pools[0];
+    result_.reserved_sum += static_cast<double>(p.reserved_bytes().count());
+    result_.wasted_sum += static_cast<double>(p.wasted().count());
+    point_.reserved += static_cast<double>(p.reserved_bytes().count());
+    point_.stored += static_cast<double>(p.stored.count());
+    ++point_.samples;
+    const double span = std::max(1.0, t_.arrivals.back().seconds);
+    if (now_ - point_.since < span / 60 || now_ > 1.2 * span) return;
+    const double unit = static_cast<double>(point_.samples) * static_cast<double>(kvbudget::gib);
+    result_.reserved.push_back({point_.since, point_.reserved / unit});
+    result_.stored.push_back({point_.since, point_.stored / unit});
+    point_ = {now_, 0, 0, 0};
+  }
+
+  const trace& t_;
+  Ledger& books_;
+  const settings& s_;
+  const std::function<void(const Ledger&)>& event_;
+  outcome result_;
+  prefix_cache<Ledger> cache_;
+  std::deque<job> queue_;
+  std::vector<job> running_;
+  struct {
+    double since = 0, reserved = 0, stored = 0;
+    std::uint64_t samples = 0;
+  } point_;
+  double now_ = 0;
+  std::size_t next_ = 0, steps_ = 0;
+};
+
+/// Runs all requests of a trace through a ledger of one pool. `event` is called after everything that changes it.
+template <class Ledger>
+outcome simulate(const trace& t, Ledger& books, const settings& s, const std::function<void(const Ledger&)>& event) {
+  return server<Ledger>(t, books, s, event).run();
 }
 
 }  // namespace serving

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <fstream>
-#include <kvbudget/errors.hpp>
+#include <kvbudget/input/errors.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

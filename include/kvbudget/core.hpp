@@ -1,16 +1,16 @@
 // The core: constexpr, without allocation, strings, JSON or printing.
 #pragma once
 
-#include <kvbudget/budget.hpp>
-#include <kvbudget/cache.hpp>
-#include <kvbudget/checked.hpp>
-#include <kvbudget/failure.hpp>
-#include <kvbudget/layer.hpp>
-#include <kvbudget/layers.hpp>
-#include <kvbudget/placement.hpp>
-#include <kvbudget/print.hpp>
-#include <kvbudget/request.hpp>
-#include <kvbudget/shared_prefix.hpp>
-#include <kvbudget/storage_type.hpp>
-#include <kvbudget/units.hpp>
+#include <kvbudget/core/budget.hpp>
+#include <kvbudget/core/cache.hpp>
+#include <kvbudget/core/checked.hpp>
+#include <kvbudget/core/failure.hpp>
+#include <kvbudget/core/layer.hpp>
+#include <kvbudget/core/layers.hpp>
+#include <kvbudget/core/placement.hpp>
+#include <kvbudget/core/print.hpp>
+#include <kvbudget/core/request.hpp>
+#include <kvbudget/core/shared_prefix.hpp>
+#include <kvbudget/core/storage_type.hpp>
+#include <kvbudget/core/units.hpp>
 #include <kvbudget/version.hpp>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <kvbudget/config/transformers.hpp>
+#include <kvbudget/engines/transformers/evaluate.hpp>
 #include <kvbudget/core.hpp>
 
 namespace {
@@ -266,13 +266,13 @@ std::string names_of_200_000_modules() {
 }
 
 void read_config(benchmark::State& state, const std::string& text, int repetitions) {
-  transformers::read_options options;
+  detail::transformers::read_options options;
   options.k_type = options.v_type = options.model_type = bf16;
   compare(
       state, repetitions,
       [&] {
-        const config::document d = config::parse_document(text, "config.json");
-        benchmark::DoNotOptimize(transformers::read_model(d, options).layers.kinds().size());
+        const detail::config::document d = detail::config::parse_document(text, "config.json");
+        benchmark::DoNotOptimize(detail::transformers::read_model(d, options).layers.kinds().size());
       },
       [&] { benchmark::DoNotOptimize(nlohmann::json::parse(text).size()); });
 }
@@ -286,13 +286,13 @@ void read_config_with_infinity(benchmark::State& state) {
   const std::string text = dense_config(",\n  \"time_step_limit\": [0.0, Infinity]");
   std::string plain = text;
   plain.replace(plain.find("Infinity"), 8, "12345678");
-  transformers::read_options options;
+  detail::transformers::read_options options;
   options.k_type = options.v_type = options.model_type = bf16;
   compare(
       state, 100,
       [&] {
-        const config::document d = config::parse_document(text, "config.json");
-        benchmark::DoNotOptimize(transformers::read_model(d, options).layers.kinds().size());
+        const detail::config::document d = detail::config::parse_document(text, "config.json");
+        benchmark::DoNotOptimize(detail::transformers::read_model(d, options).layers.kinds().size());
       },
       [&] { benchmark::DoNotOptimize(nlohmann::json::parse(plain).size()); });
 }

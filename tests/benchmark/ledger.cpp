@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <memory>
 #include <mutex>
 #include <thread>

@@ -1,12 +1,12 @@
 // One plan of a model of 61 layers, and the inverse.
 #include <benchmark/benchmark.h>
 
-#include <kvbudget/engines/llama_cpp.hpp>
+#include <kvbudget/engines/llama_cpp/rules.hpp>
 
 namespace {
 
 using namespace kvbudget;
-using namespace kvbudget::llama_cpp;
+using namespace kvbudget::detail::llama_cpp;
 
 hparams deepseek_v32() {
   metadata m;

@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include <kvbudget/engines/vllm.hpp>
+#include <kvbudget/engines/vllm/rules.hpp>
 
 namespace {
 
 using namespace kvbudget;
-using namespace kvbudget::vllm;
+using namespace kvbudget::detail::vllm;
 
 layer_class cache(layer_role role, std::uint32_t head_size, std::uint32_t ratio, std::uint32_t window) {
   layer_class c;
@@ -27,7 +27,7 @@ struct deepseek_v4 {
       cache(layer_role::deepseek_v4_compressor, 512, 4, 0),  cache(layer_role::deepseek_v4_mla, 512, 128, 0),
       cache(layer_role::deepseek_v4_compressor, 512, 128, 0)};
   std::vector<layer_ref> layers;
-  vllm::model model;
+  detail::vllm::model model;
 
   deepseek_v4() {
     const auto add = [this](std::uint16_t c, std::uint32_t layer) { layers.push_back(layer_ref{c, layer, false}); };

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include <kvbudget/core.hpp>
-#include <kvbudget/engines/transformers.hpp>
-#include <kvbudget/model.hpp>
+#include <kvbudget/engines/transformers/rules.hpp>
+#include <kvbudget/config/model.hpp>
 
 namespace {
 
@@ -63,7 +63,7 @@ void check(const model& m, const Policy& policy, const uniform_batch& batch, byt
     const checked_count one = cache.footprint_of(uniform_batch{batch.each, 1}).total();
     if (!one.valid() || !(one * batch.sequences == total)) {
       // HQQ and quanto group across sequences, so these are not multiples of one.
-      if constexpr (!std::same_as<Policy, transformers::quantized_cache>) __builtin_trap();
+      if constexpr (!std::same_as<Policy, detail::transformers::quantized_cache>) __builtin_trap();
     }
   }
   try {
@@ -87,12 +87,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const uniform_batch batch{request(tokens(in.number()), tokens(in.number()), tokens(in.number())), in.number()};
   const bytes budget(in.number());
   const tokens length(in.number());
-  const transformers::quantized_cache quantized{static_cast<transformers::quantization_backend>(in.byte() % 3),
-                                                1U << in.byte() % 4U,
-                                                1U + in.byte(),
-                                                static_cast<std::uint32_t>(in.number()),
-                                                in.byte() % 2U,
-                                                in.byte() % 2U};
+  const detail::transformers::quantized_cache quantized{
+      static_cast<detail::transformers::quantization_backend>(in.byte() % 3),
+      1U << in.byte() % 4U,
+      1U + in.byte(),
+      static_cast<std::uint32_t>(in.number()),
+      in.byte() % 2U,
+      in.byte() % 2U};
   model m;
   while (!in.empty() && m.kinds().size() < 8) {
     const layer_part part = part_of(in);
@@ -102,9 +103,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(m, stored_positions{}, batch, budget);
   check(m, static_reservation{length}, batch, budget);
   check(m, paged{length}, batch, budget);
-  check(m, transformers::dynamic_cache{}, batch, budget);
-  check(m, transformers::dynamic_cache_storage{}, batch, budget);
-  check(m, transformers::static_cache{length, tokens()}, batch, budget);
+  check(m, detail::transformers::dynamic_cache{}, batch, budget);
+  check(m, detail::transformers::dynamic_cache_storage{}, batch, budget);
+  check(m, detail::transformers::static_cache{length, tokens()}, batch, budget);
   check(m, quantized, batch, budget);
   return 0;
 }

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include <kvbudget/config/engine_version.hpp>
-#include <kvbudget/spelling.hpp>
+#include <kvbudget/input/spelling.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace kvbudget;
@@ -36,6 +36,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (refuses([&] { return parse_bytes(text); }) != no_size) __builtin_trap();
   if (refuses([&] { return parse_share(text); }) != !find_share(text)) __builtin_trap();
   if (refuses([&] { return parse_storage_type(text); }) != !find_storage_type(text)) __builtin_trap();
-  (void)refuses([&] { return config::engine_version::parse(text); });
+  (void)refuses([&] { return detail::config::engine_version::parse(text); });
   return 0;
 }

@@ -4,9 +4,14 @@
 #include <sstream>
 #include <string>
 
-#include <kvbudget/config/bare.hpp>
-#include <kvbudget/config/gguf.hpp>
-#include <kvbudget/weights.hpp>
+#include "support/asking.hpp"
+
+#include <kvbudget/input/gguf.hpp>
+#include <kvbudget/input/safetensors.hpp>
+#include <kvbudget/engines/llama_cpp/evaluate.hpp>
+#include <kvbudget/engines/none/evaluate.hpp>
+#include <kvbudget/input/gguf_document.hpp>
+#include <kvbudget/input/read_weights.hpp>
 
 namespace {
 
@@ -44,9 +49,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     std::istringstream stream(bytes);
-    const config::document d = config::read_gguf_document(stream, size, "model");
-    (void)llama_cpp::evaluate(d, {{"n_ctx", 4096}});
-    (void)config::evaluate_bare(d, f16, q8_0, {1000, 24, 3, {}});
+    const detail::config::document d = detail::config::read_gguf_document(stream, size, "model");
+    (void)detail::llama_cpp::evaluate(d, testing::asked({{"n_ctx", 4096}}));
+    (void)detail::none::evaluate(d, testing::asked(f16, q8_0, {1000, 24, 3, {}}));
   } catch (const config_error& e) {
     if (e.file() != "model" || e.problem().empty()) __builtin_trap();
   } catch (const size_error&) {}

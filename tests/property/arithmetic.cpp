@@ -2,8 +2,8 @@
 #include "random.hpp"
 #include "support/catch.hpp"
 
-#include <kvbudget/budget.hpp>
-#include <kvbudget/spelling.hpp>
+#include <kvbudget/core/budget.hpp>
+#include <kvbudget/input/spelling.hpp>
 
 using namespace kvbudget;
 

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 
 #include <kvbudget/core.hpp>
-#include <kvbudget/engines/transformers.hpp>
+#include <kvbudget/engines/transformers/rules.hpp>
 
 using namespace kvbudget;
 
@@ -81,7 +81,7 @@ TEST_CASE("cache classes of transformers: the longest and the most are exact, st
   for (std::uint64_t seed = 1000; seed < 1400; ++seed) {
     testing::random random(seed);
     model m = testing::random_model(random, true);
-    check_inverses(seed, m, transformers::static_cache{tokens(random.between(1, searched)), tokens()});
+    check_inverses(seed, m, detail::transformers::static_cache{tokens(random.between(1, searched)), tokens()});
     // rates that divide each other, as in the models that have them
     for (const std::uint64_t rate : {4U, 32U}) {
       if (random.coin())
@@ -91,8 +91,8 @@ TEST_CASE("cache classes of transformers: the longest and the most are exact, st
       m.add(0, {"ring",
                 {ring_buffer_attention{testing::random_row(random), testing::random_row(random),
                                        tokens(random.between(1, 40))}}});
-    check_inverses(seed, m, transformers::dynamic_cache{});
-    check_inverses(seed, m, transformers::dynamic_cache_storage{});
+    check_inverses(seed, m, detail::transformers::dynamic_cache{});
+    check_inverses(seed, m, detail::transformers::dynamic_cache_storage{});
   }
 }
 
@@ -104,9 +104,10 @@ TEST_CASE("quantized caches, whose bytes fall when the residual empties") {
     for (std::uint64_t i = 0; i < random.between(1, 3); ++i) {
       m.add(0, {"full_attention", {full_attention{{random.between(1, 3), 16, k}, {random.between(1, 3), 16, v}}}});
     }
-    transformers::quantized_cache cache;
-    cache.backend = random.one_of({transformers::quantization_backend::quanto, transformers::quantization_backend::hqq,
-                                   transformers::quantization_backend::fp8});
+    detail::transformers::quantized_cache cache;
+    cache.backend = random.one_of({detail::transformers::quantization_backend::quanto,
+                                   detail::transformers::quantization_backend::hqq,
+                                   detail::transformers::quantization_backend::fp8});
     cache.nbits = random.one_of({2U, 4U});
     cache.q_group_size = random.one_of({8U, 16U});
     cache.residual_length = static_cast<std::uint32_t>(random.between(0, 80));

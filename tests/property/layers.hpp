@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <kvbudget/model.hpp>
+#include <kvbudget/config/model.hpp>
 
 #include "random.hpp"
 

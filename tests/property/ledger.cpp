@@ -1,8 +1,8 @@
 // Random histories of a ledger against a model that keeps every block as an entry of a set and knows no formula. All is
 // compared after each step; a history that fails is made shorter until nothing can be left out of it.
 #include <algorithm>
-#include <kvbudget/layers.hpp>
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/core/layers.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <kvbudget/ledger/from_layers.hpp>
 #include <memory>
 #include <optional>

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <memory>
 #include <string>
 #include <vector>

@@ -2,8 +2,8 @@
 #include "layers.hpp"
 #include "support/catch.hpp"
 
-#include <kvbudget/config/capacity.hpp>
-#include <kvbudget/config/layer_costs.hpp>
+#include <kvbudget/plan/assess.hpp>
+#include <kvbudget/engine/layer_costs.hpp>
 #include <kvbudget/core.hpp>
 
 using namespace kvbudget;
@@ -11,8 +11,8 @@ using namespace kvbudget;
 namespace {
 
 /// Layers whose heads and states divide by 2 and 4, numbered as in a model.
-transformers::cached_model divisible_model(testing::random& r, std::uint64_t layers, bool replicated_kinds) {
-  transformers::cached_model m;
+detail::transformers::cached_model divisible_model(testing::random& r, std::uint64_t layers, bool replicated_kinds) {
+  detail::transformers::cached_model m;
   m.num_layers = layers;
   for (std::uint64_t i = 0; i < layers; ++i) {
     cache_layer layer{"layer", {}};
@@ -30,19 +30,16 @@ transformers::cached_model divisible_model(testing::random& r, std::uint64_t lay
   return m;
 }
 
-config::evaluation placed(const transformers::cached_model& m, const config::workload& w,
-                          const config::placement& where) {
-  config::evaluation e;
-  config::add_costs(e, m, stored_positions{}, w, tokens(), where);
+engine_answer placed(const detail::transformers::cached_model& m, const workload& w, const placement& where) {
+  engine_answer e;
+  detail::add_costs(e, m, stored_positions{}, w, tokens(), where);
   return e;
 }
 
-config::workload random_workload(testing::random& r) {
-  return {r.between(0, 60), r.between(0, 20), r.between(0, 7), {}};
-}
+workload random_workload(testing::random& r) { return {r.between(0, 60), r.between(0, 20), r.between(0, 7), {}}; }
 
-config::placement random_placement(testing::random& r, std::uint64_t layers) {
-  config::placement where;
+placement random_placement(testing::random& r, std::uint64_t layers) {
+  placement where;
   where.tensor_parallel = r.one_of<std::uint64_t>({1, 2, 4});
   where.data_parallel = r.between(1, 3);
   where.attention_data_parallel = r.next() % 4 == 0;
@@ -62,11 +59,11 @@ TEST_CASE("the devices of a placement sum to the single device where nothing is 
     testing::random r(seed);
     const std::uint64_t layers = r.between(1, 6);
     const auto m = divisible_model(r, layers, false);
-    const config::workload w = random_workload(r);
-    const config::placement where = random_placement(r, layers);
+    const workload w = random_workload(r);
+    const placement where = random_placement(r, layers);
     CAPTURE(seed);
-    const config::evaluation one = placed(m, w, {});
-    const config::evaluation many = placed(m, w, where);
+    const engine_answer one = placed(m, w, {});
+    const engine_answer many = placed(m, w, where);
     REQUIRE(one.devices.size() == 1);
     REQUIRE(many.devices.size() >= where.devices());
     REQUIRE(many.total_bytes == one.total_bytes);
@@ -86,12 +83,12 @@ TEST_CASE("the devices of a placement sum to the single device where nothing is 
 TEST_CASE("what all heads share is on every rank") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     testing::random r(seed);
-    transformers::cached_model m;
+    detail::transformers::cached_model m;
     m.num_layers = 1;
     m.layers.add(0, cache_layer{"latent", {mla_attention{{1, 64, bf16}, {1, 8, bf16}}, index_keys{{1, 16, int8}}}});
-    const config::workload w = random_workload(r);
+    const workload w = random_workload(r);
     const std::uint64_t ranks = r.between(1, 8);
-    config::placement where;
+    placement where;
     where.tensor_parallel = ranks;
     REQUIRE(placed(m, w, where).total_bytes == placed(m, w, {}).total_bytes * ranks);
   }
@@ -100,12 +97,12 @@ TEST_CASE("what all heads share is on every rank") {
 TEST_CASE("context parallel ranks hold every position once") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     testing::random r(seed);
-    transformers::cached_model m;
+    detail::transformers::cached_model m;
     m.num_layers = 2;
     m.layers.add(0, cache_layer{"full", {full_attention{{2, 8, bf16}, {2, 16, bf16}}}});
     m.layers.add(1, cache_layer{"latent", {mla_attention{{1, 64, bf16}, {1, 8, bf16}}}});
-    const config::workload w = random_workload(r);
-    config::placement where;
+    const workload w = random_workload(r);
+    placement where;
     where.context_parallel = r.between(2, 5);
     REQUIRE(placed(m, w, where).total_bytes == placed(m, w, {}).total_bytes);
   }
@@ -117,11 +114,11 @@ TEST_CASE("the inverses of a placement are exact at the edge of every device") {
     testing::random r(seed);
     const std::uint64_t layers = r.between(1, 5);
     const auto m = divisible_model(r, layers, true);
-    config::workload w = random_workload(r);
+    workload w = random_workload(r);
     w.sequences = r.between(1, 4);
-    config::placement where = random_placement(r, layers);
+    placement where = random_placement(r, layers);
     where.host_layers = 0;
-    const config::evaluation e = placed(m, w, where);
+    const engine_answer e = placed(m, w, where);
     std::vector<device_budget> devices(e.devices.size());
     for (std::size_t i = 0; i < devices.size(); ++i) {
       device_budget& d = devices[i];
@@ -132,9 +129,9 @@ TEST_CASE("the inverses of a placement are exact at the edge of every device") {
       d.capacity = bytes(r.between(0, 4) * e.devices[i].bytes + r.between(0, 9000));
     }
     CAPTURE(seed);
-    const config::capacity c = config::assess(e, w, devices);
-    const auto fits = [&](const config::workload& asked) {
-      const config::evaluation at = placed(m, asked, where);
+    const capacity c = detail::assess(e, w, devices);
+    const auto fits = [&](const workload& asked) {
+      const engine_answer at = placed(m, asked, where);
       for (std::size_t i = 0; i < devices.size(); ++i) {
         if (!devices[i].holds(at.devices[i].bytes)) return false;
       }
@@ -145,7 +142,7 @@ TEST_CASE("the inverses of a placement are exact at the edge of every device") {
     if (!c.fits) REQUIRE(!c.devices[c.tightest].fits);
     std::uint64_t length = 0;
     const auto at_length = [&](std::uint64_t n) {
-      config::workload asked = w;
+      workload asked = w;
       asked.prompt = std::min(n, w.prompt);
       asked.generated = n - asked.prompt;
       return asked;
@@ -156,7 +153,7 @@ TEST_CASE("the inverses of a placement are exact at the edge of every device") {
     else REQUIRE(c.max_length->value >= searched);
     if (w.prompt + w.generated == 0) continue;
     std::uint64_t sequences = 0;
-    config::workload asked = w;
+    workload asked = w;
     for (; sequences < searched; ++sequences) {
       asked.sequences = sequences + 1;
       if (!fits(asked)) break;
@@ -172,14 +169,14 @@ TEST_CASE("a mix of lengths is repeated until the next one does not fit") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     testing::random r(seed);
     const auto m = divisible_model(r, r.between(1, 4), true);
-    config::workload w;
+    workload w;
     for (std::uint64_t i = r.between(1, 5); i > 0; --i) w.lengths.push_back(r.between(0, 40));
     w.sequences = w.lengths.size();
-    const config::evaluation e = placed(m, w, {});
+    const engine_answer e = placed(m, w, {});
     device_budget device;
     device.capacity = bytes(r.between(0, 3) * e.total_bytes + r.between(0, 3000));
     CAPTURE(seed);
-    const config::capacity c = config::assess(e, w, device);
+    const capacity c = detail::assess(e, w, device);
     std::uint64_t n = 0, used = 0;
     for (; n < 200; ++n) {
       used += placed(m, {w.lengths[n % w.lengths.size()], 0, 1, {}}, {}).total_bytes;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include <kvbudget/core.hpp>
-#include <kvbudget/engines/transformers.hpp>
+#include <kvbudget/engines/transformers/rules.hpp>
 
 using namespace kvbudget;
 
@@ -84,10 +84,12 @@ TEST_CASE("a DynamicSlidingWindowLayer, slice by slice") {
     update(prompt);
     for (std::uint64_t step = 0; step < steps; ++step) update(1);
     const request r{tokens(prompt), tokens(steps)};
-    REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, transformers::dynamic_cache{}, r) == view);
-    REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, transformers::dynamic_cache_storage{}, r) ==
-            alive);
-    REQUIRE(kept(chunked_local_attention{byte, none, tokens(window)}, transformers::dynamic_cache{}, r) == view);
+    REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, detail::transformers::dynamic_cache{}, r) ==
+            view);
+    REQUIRE(kept(sliding_window_attention{byte, none, tokens(window)}, detail::transformers::dynamic_cache_storage{},
+                 r) == alive);
+    REQUIRE(kept(chunked_local_attention{byte, none, tokens(window)}, detail::transformers::dynamic_cache{}, r) ==
+            view);
   }
 }
 
@@ -106,7 +108,7 @@ TEST_CASE("a QuantizedLayer, step by step") {
         ++residual;
       }
     }
-    transformers::quantized_cache cache;
+    detail::transformers::quantized_cache cache;
     cache.q_group_size = 8;
     cache.residual_length = static_cast<std::uint32_t>(residual_length);
     const full_attention layer{{1, 8, f16}, none};
@@ -134,9 +136,10 @@ TEST_CASE("a compressor, step by step") {
     for (std::uint64_t step = 0; step < steps; ++step) update(1);
     const compressed_keys layer{{1, 1, f16}, rate, streams, f32};  // a row is 2 bytes, a gate row 4
     const request r{tokens(prompt), tokens(steps)};
-    REQUIRE(kept(layer, transformers::dynamic_cache{}, r) == rows * 2 + waiting * streams * 4 + overlap * 6);
+    REQUIRE(kept(layer, detail::transformers::dynamic_cache{}, r) == rows * 2 + waiting * streams * 4 + overlap * 6);
     REQUIRE(kept(layer, stored_positions{}, r) == rows * 2 + waiting * streams * 4 + overlap * 6);
-    REQUIRE(kept(layer, transformers::dynamic_cache_storage{}, r) == rows * 2 + alive * streams * 4 + overlap * 6);
+    REQUIRE(kept(layer, detail::transformers::dynamic_cache_storage{}, r) ==
+            rows * 2 + alive * streams * 4 + overlap * 6);
   }
 }
 
@@ -165,8 +168,8 @@ TEST_CASE("a ragged batch is the sum of its sequences; padding, pages and reserv
     REQUIRE(total_footprint(m, padded{}, ragged).total().value() <= reserved_sum.total().value());
     const uniform_batch longest{request(tokens(ragged.longest()), tokens()), lengths.size()};
     REQUIRE(total_footprint(m, padded{}, ragged) == total_footprint(m, padded{}, longest));
-    REQUIRE(total_footprint(m, transformers::dynamic_cache{}, ragged) ==
-            total_footprint(m, transformers::dynamic_cache{}, longest));
+    REQUIRE(total_footprint(m, detail::transformers::dynamic_cache{}, ragged) ==
+            total_footprint(m, detail::transformers::dynamic_cache{}, longest));
   }
 }
 
@@ -229,9 +232,9 @@ TEST_CASE("a model, its layers as a list of variants, and each layer apart: the 
     same(stored_positions{}, batch);
     same(paged{tokens(16)}, batch);
     same(static_reservation{tokens(100)}, batch);
-    same(transformers::dynamic_cache{}, batch);
-    same(transformers::dynamic_cache_storage{}, batch);
-    same(transformers::static_cache{tokens(100), tokens()}, batch);
+    same(detail::transformers::dynamic_cache{}, batch);
+    same(detail::transformers::dynamic_cache_storage{}, batch);
+    same(detail::transformers::static_cache{tokens(100), tokens()}, batch);
     same(stored_positions{}, ragged_batch(lengths));
     same(paged{tokens(16)}, ragged_batch(lengths));
     same(padded{}, ragged_batch(lengths));

@@ -28,7 +28,7 @@ class random {
   T one_of(std::initializer_list<T> values) {
     return *(values.begin() + static_cast<std::ptrdiff_t>(next() % values.size()));
   }
-  /// Of any size: small numbers, powers of two and their neighbours, the largest.
+  /// Of any size: small numbers, powers of two and their co_residents, the largest.
   std::uint64_t any() {
     switch (next() % 4) {
       case 0: return next() % 16;

@@ -1,7 +1,7 @@
 """Every option of the program changes the answer, or is refused, or a note says that it is irrelevant.
 
-every_option.py PROGRAM CONFIG [ENGINE...]: asks one plan with and without each option that `--help` lists, and each
-engine. A note is part of the answer, so that an option that leaves the whole answer as it was is a silent one.
+every_option.py PROGRAM CONFIG: asks one plan with and without each option that `--help` lists, and each engine that
+`engines` lists. A note is part of the answer, so that an option that leaves the whole answer as it was is a silent one.
 """
 
 import json
@@ -43,7 +43,7 @@ OPTIONS = {
     "--weight-bits": ("8.5", []),
     "--overhead": ("3GiB", []),
     "--utilization": ("0.9", []),
-    "--beside": ("draft=2GB", []),
+    "--co-resident": ("draft=2GB", []),
     "--observed": ("cache=3GiB", []),
     "--shared-prefix": ("1000", []),
     "--transfer-bandwidth": ("25GB", []),
@@ -65,7 +65,8 @@ def without(arguments, names):
 
 
 def main():
-    program, config, *engines = sys.argv[1:]
+    program, config = sys.argv[1:]
+    engines = subprocess.run([program, "engines"], capture_output=True, text=True, check=True).stdout.split()
     printed = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
     listed = set(re.findall(r"(?:^|[\s,])(--[a-z][a-z-]+)", printed))
     wrong = [f"{name}: not tried here" for name in sorted(listed - OPTIONS.keys())]

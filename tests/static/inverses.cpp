@@ -1,6 +1,6 @@
 // How long, how many: the inverses at their edges, and the budget of a device.
 #include <kvbudget/core.hpp>
-#include <kvbudget/engines/transformers.hpp>
+#include <kvbudget/engines/transformers/rules.hpp>
 
 namespace {
 
@@ -101,7 +101,7 @@ static_assert(reference.max_length(4096_B * 400, 1, 500_tokens) == exactly(400))
 
 // f32, groups of 64: an element takes 4 bytes waiting and 0.625 quantized; 256 elements a position
 constexpr full_attention in_f32{{1, 128, f32}, {1, 128, f32}};
-constexpr transformers::quantized_cache quantized{.residual_length = 128};
+constexpr detail::transformers::quantized_cache quantized{.residual_length = 128};
 constexpr cache_formula residual{in_f32, quantized};
 constexpr bytes of_length(std::uint64_t n) { return residual.bytes_of(request(0_tokens, tokens(n))); }
 static_assert(of_length(127) == bytes(127 * 1024) && of_length(128) == bytes(128 * 160) &&
@@ -120,14 +120,14 @@ static_assert(compressing.max_length(6_KiB - 1_B, 1) == exactly(2) && compressin
 static_assert(compressing.max_length(7_KiB, 1) == exactly(10));
 
 // a prompt longer than the window is alive until the first step
-constexpr cache_formula storage{sliding, transformers::dynamic_cache_storage{}};
+constexpr cache_formula storage{sliding, detail::transformers::dynamic_cache_storage{}};
 static_assert(storage.max_length(4096_B * 1024, 1, 4000_tokens) == exactly(1024));
 static_assert(storage.max_length(4096_B * 3999, 1, 4000_tokens) == exactly(3999));
 static_assert(storage.max_length(4096_B * 4000, 1, 4000_tokens) == unbounded);
 static_assert(storage.max_sequences(4096_B * 8000, request(4000_tokens, 1_tokens)) == exactly(2));
 
 // StaticCache has no place for one more position
-constexpr cache_formula preallocated{full, transformers::static_cache{100_tokens, 0_tokens}};
+constexpr cache_formula preallocated{full, detail::transformers::static_cache{100_tokens, 0_tokens}};
 static_assert(preallocated.max_length(1_GiB, 1) == exactly(100) && preallocated.max_length(4096_B * 99, 1) == none);
 
 // ---- the budget of a device

@@ -2,7 +2,7 @@
 #include <array>
 
 #include <kvbudget/core.hpp>
-#include <kvbudget/model.hpp>
+#include <kvbudget/config/model.hpp>
 
 namespace {
 

@@ -1,11 +1,11 @@
 // llama.cpp in constant expressions: a model that is known at compile time is planned at compile time.
-#include <kvbudget/engines/llama_cpp.hpp>
+#include <kvbudget/engines/llama_cpp/rules.hpp>
 
 namespace {
 
 using namespace kvbudget;
 using namespace kvbudget::literals;
-using namespace kvbudget::llama_cpp;
+using namespace kvbudget::detail::llama_cpp;
 
 // Llama 3.1 8B
 constexpr hparams llama = [] {

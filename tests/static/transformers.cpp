@@ -2,12 +2,12 @@
 #include <array>
 
 #include <kvbudget/core.hpp>
-#include <kvbudget/engines/transformers.hpp>
+#include <kvbudget/engines/transformers/rules.hpp>
 
 namespace {
 
 using namespace kvbudget;
-using namespace kvbudget::transformers;
+using namespace kvbudget::detail::transformers;
 
 constexpr kv_row row{2, 64, bf16};  // 256 bytes a position
 constexpr full_attention full{row, row};
@@ -162,7 +162,7 @@ static_assert(total_footprint(reference, of_100, uniform_batch{steps(20, 50), 1}
 static_assert(total_footprint(reference, of_100, uniform_batch{steps(99, 1), 1}) ==
               footprint{8U * 256U, 8U * 256U, 92U * 512U});
 
-// ---- offloading: all on the host, two neighbours on the device
+// ---- offloading: all on the host, two co_residents on the device
 // -----------------------------------------------------------------------
 
 constexpr std::array<std::uint64_t, 5> sizes{10, 50, 20, 40, 5};

@@ -1,11 +1,11 @@
 // vLLM in constant expressions: a model that is known at compile time is planned at compile time.
-#include <kvbudget/engines/vllm.hpp>
-#include <kvbudget/ledger/vllm.hpp>
+#include <kvbudget/engines/vllm/rules.hpp>
+#include <kvbudget/engines/vllm/block_pool.hpp>
 
 namespace {
 
 using namespace kvbudget;
-using namespace kvbudget::vllm;
+using namespace kvbudget::detail::vllm;
 
 constexpr layer_class attention(std::uint32_t kv_heads, std::uint32_t head_size, std::uint32_t window = 0) {
   layer_class c;
@@ -104,7 +104,7 @@ static_assert(sizeof(speculative_method_names) / sizeof(*speculative_method_name
               static_cast<std::size_t>(speculative_method::dspark) + 1);
 
 // The inverses
-static_assert(most_concurrent_requests(plan(llama_model, with_memory(40 * gib)), vllm::request{1000, 24}).value() ==
-              20'479 / 64);
+static_assert(most_concurrent_requests(plan(llama_model, with_memory(40 * gib)), detail::vllm::request{1000, 24})
+                  .value() == 20'479 / 64);
 
 }  // namespace

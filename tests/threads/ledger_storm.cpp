@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <memory>
 #include <string>
 #include <thread>

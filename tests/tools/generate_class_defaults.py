@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes include/kvbudget/families/class_defaults.hpp from the configuration classes of an installed transformers.
+"""Writes include/kvbudget/config/class_defaults.hpp from the configuration classes of an installed transformers.
 
 A config.json may leave out whatever equals the default of its class, so the reader has to know these defaults.
 They are taken raw, from the dataclass fields: what __post_init__ makes of them depends on the other fields of the
@@ -22,7 +22,7 @@ from cache_fields import COMPUTED_FIELDS, FIELDS
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/kvbudget/families/class_defaults.hpp"
+HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/kvbudget/config/class_defaults.hpp"
 LINE_WIDTH = 120
 
 # A model type matters if a model of one of these kinds keeps a cache while it generates.
@@ -213,7 +213,7 @@ def render():
     types = collect()
     defaults = {name: class_defaults(config_class) for name, config_class in types.items()}
     aliases = {
-        name: {a: f for a, f in config_class.attribute_map.items() if a in FIELDS and f in FIELDS}
+        name: {a: f for a, f in config_class.attribute_map.items() if f in FIELDS}
         for name, config_class in types.items()
     }
     text_rows, from_root = {}, {}
@@ -238,7 +238,8 @@ def render():
     used |= {field for row in text_rows.values() for field in row[2]}
     used |= {field for row in aliases.values() for pair in row.items() for field in pair}
     used |= {field for row in fates.values() for field in row}
-    names = [name for name in [*FIELDS, *COMPUTED_FIELDS] if name in used]
+    # Other names of a field matter as it does, whatever they are.
+    names = [name for name in dict.fromkeys([*FIELDS, *COMPUTED_FIELDS, *sorted(used)]) if name in used]
     texts = []
 
     def entry(name, value):
@@ -293,9 +294,9 @@ def render():
 // Made by tests/tools/generate_class_defaults.py from the configuration classes of transformers; not to be edited.
 #pragma once
 
-#include <kvbudget/families/class_default.hpp>
+#include <kvbudget/config/class_default.hpp>
 
-namespace kvbudget::families {{
+namespace kvbudget::detail::families {{
 
 /// The version whose classes were read.
 inline constexpr const char* class_defaults_transformers_version = {quoted(transformers.__version__)};
@@ -341,7 +342,7 @@ inline constexpr model_type_row model_type_rows[] = {{
 }};
 // clang-format on
 
-}}  // namespace kvbudget::families
+}}  // namespace kvbudget::detail::families
 """
 
 

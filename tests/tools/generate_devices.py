@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes include/kvbudget/devices.hpp from a list of devices and of what software reported of them.
+"""Makes include/kvbudget/plan/devices.hpp from a list of devices and of what software reported of them.
 
-    generate_devices.py DEVICES.json > include/kvbudget/devices.hpp
+    generate_devices.py DEVICES.json > include/kvbudget/plan/devices.hpp
 
 A device is taken when a log or a page of its vendor states its memory; what is only recalled is left out, and so are
 bandwidths, of which no log speaks. The capacity is the smallest total that was seen; the nominal size is taken when it

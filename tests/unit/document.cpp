@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include <kvbudget/config/document.hpp>
+#include <kvbudget/input/document.hpp>
 
 using namespace kvbudget;
-using namespace kvbudget::config;
+using namespace kvbudget::detail::config;
 
 namespace {
 
@@ -202,14 +202,14 @@ TEST_CASE("an error is one line: file, pointer, value, problem, expectation") {
 }
 
 TEST_CASE("long and nested values are shortened, between characters") {
-  CHECK(config::detail::shown(json("short")) == "\"short\"");
-  CHECK(config::detail::shown(json::parse("[1,2,3]")) == "[1,2,3]");
-  CHECK(config::detail::shown(json::parse("[1,2,3,4,5,6,7,8,9]")) == "an array of 9 entries");
-  CHECK(config::detail::shown(json::parse(R"({"a": {}})")) == "an object of 1 entries");
-  const std::string shown = config::detail::shown(json(repeated_text("\xc3\xa4", 100)));
+  CHECK(detail::config::shown(json("short")) == "\"short\"");
+  CHECK(detail::config::shown(json::parse("[1,2,3]")) == "[1,2,3]");
+  CHECK(detail::config::shown(json::parse("[1,2,3,4,5,6,7,8,9]")) == "an array of 9 entries");
+  CHECK(detail::config::shown(json::parse(R"({"a": {}})")) == "an object of 1 entries");
+  const std::string shown = detail::config::shown(json(repeated_text("\xc3\xa4", 100)));
   CHECK(shown == "\"" + repeated_text("\xc3\xa4", 38) + "...");
   CHECK_NOTHROW(json(shown).dump());  // valid UTF-8
-  CHECK(config::detail::shown(json("\xff")) == "\"\xef\xbf\xbd\"");
+  CHECK(detail::config::shown(json("\xff")) == "\"\xef\xbf\xbd\"");
 }
 
 TEST_CASE("deep nesting neither crashes nor is printed") {

@@ -1,21 +1,22 @@
 // Configs as text, answered by the transformers engine; and the error that something raises.
 #pragma once
 
+#include "support/asking.hpp"
 #include "support/catch.hpp"
 
-#include <kvbudget/config/transformers.hpp>
+#include <kvbudget/engines/transformers/evaluate.hpp>
 
 namespace testing {
 
-using kvbudget::config::json;
+using kvbudget::detail::config::json;
 
-inline kvbudget::config::document parse(std::string_view text) {
-  return kvbudget::config::parse_document(text, "config.json");
+inline kvbudget::detail::config::document parse(std::string_view text) {
+  return kvbudget::detail::config::parse_document(text, "config.json");
 }
 
 /// The options as a program would read them from a command line: {"seq_len": 8}.
-inline kvbudget::config::evaluation evaluate(std::string_view config, const json& options = json::object()) {
-  return kvbudget::transformers::evaluate(parse(config), options);
+inline kvbudget::engine_answer evaluate(std::string_view config, const json& options = json::object()) {
+  return kvbudget::detail::transformers::evaluate(parse(config), asked(options));
 }
 
 /// Bytes of `options` with the config's own element type.
@@ -36,7 +37,7 @@ Error error_of(const Body& body) {
 }
 
 /// The source of a quantity; empty when it was not read.
-inline std::string source_of(const kvbudget::config::evaluation& e, std::string_view quantity) {
+inline std::string source_of(const kvbudget::engine_answer& e, std::string_view quantity) {
   for (const auto& s : e.sources) {
     if (s.quantity == quantity) return s.source;
   }

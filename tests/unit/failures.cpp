@@ -5,9 +5,9 @@
 #include <string>
 
 #include <kvbudget/core.hpp>
-#include <kvbudget/engines/llama_cpp.hpp>
-#include <kvbudget/ledger.hpp>
-#include <kvbudget/ledger/vllm.hpp>
+#include <kvbudget/engines/llama_cpp/rules.hpp>
+#include <kvbudget/ledger/ledger.hpp>
+#include <kvbudget/engines/vllm/block_pool.hpp>
 
 using namespace kvbudget;
 
@@ -126,9 +126,9 @@ TEST_CASE("a failure is named for what failed") {
   fixed_vector<int, 6> six;
   for (int i = 0; i < 6; ++i) six.push_back(i);
   CHECK(reason_of([&] { six.push_back(6); }) == failure::too_many_entries);
-  llama_cpp::per_layer list = llama_cpp::per_layer::empty_list();
+  detail::llama_cpp::per_layer list = detail::llama_cpp::per_layer::empty_list();
   for (std::uint32_t i = 0; i < 512; ++i) list.push_back(i);
   CHECK(reason_of([&] { list.push_back(512); }) == failure::too_many_entries);
-  CHECK(reason_of([&] { (void)vllm::block_pool(vllm::cache_plan{}); }) == failure::unknown_pool);
+  CHECK(reason_of([&] { (void)detail::vllm::block_pool(detail::vllm::cache_plan{}); }) == failure::unknown_pool);
   CHECK(reason_of([&] { ledger(admit_resident{}, ledger_pool{"pool", 10, 1_B}); }) == failure::empty_pool);
 }

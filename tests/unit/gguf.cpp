@@ -1,4 +1,5 @@
 // GGUF as a config: the file gives what the config.json gives, in llama.cpp and without an engine.
+#include "support/asking.hpp"
 #include "support/catch.hpp"
 #include "support/weight_files.hpp"
 
@@ -6,20 +7,22 @@
 #include <set>
 #include <sstream>
 
-#include <kvbudget/config/bare.hpp>
-#include <kvbudget/config/engines.hpp>
-#include <kvbudget/config/locate.hpp>
+#include <kvbudget/input/gguf_document.hpp>
+#include <kvbudget/engines/llama_cpp/evaluate.hpp>
+#include <kvbudget/engines/engines.hpp>
+#include <kvbudget/engines/none/evaluate.hpp>
+#include <kvbudget/input/locate.hpp>
 
 using namespace kvbudget;
-using config::document;
-using config::json;
+using detail::config::document;
+using detail::config::json;
 using testing::temporary_folder;
 
 namespace {
 
 /// The keys that a loader must find, whatever they are for. Values of memory are the test's own.
 json completed(json metadata) {
-  using namespace llama_cpp::detail;
+  using namespace detail::llama_cpp;
   const std::string name = metadata["general.architecture"];
   const auto add = [&](std::string_view word) {
     const std::string_view key = bare_key(word);
@@ -47,19 +50,19 @@ json completed(json metadata) {
 /// The metadata of a case as a converter writes them: the architecture is named.
 json with_architecture(json gguf) {
   const document d{gguf, ""};
-  gguf["general.architecture"] = *llama_cpp::gguf_architecture(config::node(d));
+  gguf["general.architecture"] = *detail::llama_cpp::gguf_architecture(detail::config::node(d));
   return completed(gguf);
 }
 
 document read_back(const json& metadata) {
   const std::string file = testing::gguf_file(metadata, {}, 0);
   std::istringstream stream(file);
-  return config::read_gguf_document(stream, file.size(), "model.gguf");
+  return detail::config::read_gguf_document(stream, file.size(), "model.gguf");
 }
 
 json answer_of(const document& d, const json& settings) {
   try {
-    return llama_cpp::evaluate(d, settings).figures;
+    return detail::llama_cpp::evaluate(d, testing::asked(settings)).figures();
   } catch (const input_error& e) {
     return e.problem();
   }
@@ -76,7 +79,7 @@ struct counted {
 void compare_case(const json& one, counted& n, std::size_t step) {
   if (!one.contains("gguf")) return;
   const document packed{one["gguf"], ""};
-  if (!llama_cpp::gguf_architecture(config::node(packed))) return;  // only the layer counts of a split
+  if (!detail::llama_cpp::gguf_architecture(detail::config::node(packed))) return;  // only the layer counts of a split
   const json written = with_architecture(one["gguf"]);
   const document from_file = read_back(written);
   const document from_config{one["config"], "config.json"};
@@ -125,7 +128,7 @@ config_error refusal(const Body& body) {
 
 TEST_CASE("a GGUF file gives the same llama.cpp plan as its config.json") {
   counted n;
-  const document cases = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/llama_cpp.json");
+  const document cases = detail::config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/llama_cpp.json");
   for (const json& one : cases.root) compare_case(one, n, 7);
   CHECK(n.cases > 100);
   CHECK(n.runs > 500);
@@ -137,7 +140,7 @@ TEST_CASE("all measured llama.cpp cases through a GGUF file", "[.truth]") {
   REQUIRE(folder != nullptr);
   counted n;
   for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(folder) / "llama.cpp")) {
-    compare_case(config::read_document(entry.path().string()).root, n, 1);
+    compare_case(detail::config::read_document(entry.path().string()).root, n, 1);
   }
   CHECK(n.cases > 100);
   WARN(n.cases << " cases, " << n.runs << " runs, " << n.architectures.size() << " architectures");
@@ -174,7 +177,8 @@ TEST_CASE("metadata become plain JSON; vocabularies are skipped") {
 TEST_CASE("a list that was skipped is no missing key") {
   json metadata = tiny;
   metadata["llama.attention.head_count_kv"] = json(std::vector<int>(2000, 2));
-  const config_error e = refusal([&] { (void)llama_cpp::evaluate(read_back(metadata), json::object()); });
+  const config_error e =
+      refusal([&] { (void)detail::llama_cpp::evaluate(read_back(metadata), testing::asked(json::object())); });
   CHECK(e.pointer() == "/llama.attention.head_count_kv");
   CHECK(e.value() == "\"a list of 2000 u32\"");
 }
@@ -192,7 +196,9 @@ std::string with_type(json metadata, const std::string& key, std::uint32_t type,
 
 std::string refusal_of_file(const std::string& file, const json& settings = {{"n_ctx", 256}}) {
   std::istringstream stream(file);
-  return llama_cpp::evaluate(config::read_gguf_document(stream, file.size(), "m"), settings).refusal;
+  return detail::llama_cpp::evaluate(detail::config::read_gguf_document(stream, file.size(), "m"),
+                                     testing::asked(settings))
+      .refusal;
 }
 
 }  // namespace
@@ -210,11 +216,11 @@ TEST_CASE("a GGUF file without a key that its loader needs is refused by the key
   CHECK(without(tiny, "llama.attention.head_count").find("llama.attention.head_count ") != std::string::npos);
   // What each of the other loaders needs beside that.
   std::size_t keys = 0;
-  for (const llama_cpp::architecture& a : llama_cpp::detail::architectures) {
+  for (const detail::llama_cpp::architecture& a : detail::llama_cpp::architectures) {
     const std::string name(a.name);
     json metadata = completed({{"general.architecture", name}});
-    llama_cpp::detail::any_word(llama_cpp::detail::keys_of_loader(name), [&](std::string_view word) {
-      const std::string_view bare = llama_cpp::detail::bare_key(word);
+    detail::llama_cpp::any_word(detail::llama_cpp::keys_of_loader(name), [&](std::string_view word) {
+      const std::string_view bare = detail::llama_cpp::bare_key(word);
       const std::string key = name + "." + std::string(bare);
       if (bare == word) return false;
       ++keys;
@@ -242,9 +248,10 @@ TEST_CASE("a GGUF file without a key that its loader needs is refused by the key
   json part = tiny;
   part.erase("general.architecture");
   part.erase("llama.attention.layer_norm_rms_epsilon");
-  CHECK(llama_cpp::evaluate(gguf(part), {{"n_ctx", 256}}).refusal.empty());
+  CHECK(detail::llama_cpp::evaluate(gguf(part), testing::asked({{"n_ctx", 256}})).refusal.empty());
   part.erase("llama.context_length");
-  CHECK(llama_cpp::evaluate(gguf(part), {{"n_ctx", 256}}).refusal == "key not found in model: llama.context_length");
+  CHECK(detail::llama_cpp::evaluate(gguf(part), testing::asked({{"n_ctx", 256}})).refusal ==
+        "key not found in model: llama.context_length");
   // Conditions in the loaders: lite DeepSeek models have no q_lora_rank, PLE keys come together.
   json deepseek = completed(
       {{"general.architecture", "deepseek2"}, {"deepseek2.block_count", 27}, {"deepseek2.attention.head_count", 4}});
@@ -295,8 +302,9 @@ TEST_CASE("a GGUF value of another type than its loader reads is refused") {
 TEST_CASE("architectures without a loader say what they are") {
   const auto error = [](const char* name) {
     return refusal([&] {
-             (void)llama_cpp::evaluate(gguf({{"general.architecture", name}, {std::string(name) + ".block_count", 2}}),
-                                       json::object());
+             (void)detail::llama_cpp::evaluate(
+                 gguf({{"general.architecture", name}, {std::string(name) + ".block_count", 2}}),
+                 testing::asked(json::object()));
            })
         .problem();
   };
@@ -317,34 +325,34 @@ TEST_CASE("of a GGUF file with very many keys only those that somebody reads are
   for (const auto& entry : metadata.items())
     file += testing::gguf_text(entry.key()) + testing::gguf_value(entry.value());
   std::istringstream stream(file);
-  const document d = config::read_gguf_document(stream, file.size(), "m");
+  const document d = detail::config::read_gguf_document(stream, file.size(), "m");
   CHECK(d.root.size() < 66'000);
-  CHECK(llama_cpp::evaluate(d, {{"n_ctx", 256}}).total_bytes == 256U * 1024);
+  CHECK(detail::llama_cpp::evaluate(d, testing::asked({{"n_ctx", 256}})).total_bytes == 256U * 1024);
   // One of them twice, far apart.
   std::string twice =
       testing::gguf_header_of(0, many + 1) + more + testing::gguf_text("x.7") + testing::gguf_value(json(1));
   std::istringstream again(twice);
-  CHECK(refusal([&] { (void)config::read_gguf_document(again, twice.size(), "m"); }).pointer() == "x.7");
+  CHECK(refusal([&] { (void)detail::config::read_gguf_document(again, twice.size(), "m"); }).pointer() == "x.7");
 }
 
 TEST_CASE("a folder with only a GGUF model") {
   const temporary_folder folder;
-  CHECK(refusal([&] { (void)config::locate_config(folder.path()); }).problem() == "no config.json here");
+  CHECK(refusal([&] { (void)locate_config(folder.path()); }).problem() == "no config.json here");
   folder.write("mmproj-f16.gguf", testing::gguf_file({{"general.architecture", "clip"}}, {}, 0));
   const std::string path = folder.write("m-00001-of-00002.gguf", testing::gguf_file(tiny, {}, 0));
   folder.write("m-00002-of-00002.gguf", testing::gguf_file(json::object(), {}, 0));
-  CHECK(config::locate_config(folder.path()).config.file == path);
+  CHECK(locate_config(folder.path()).config->file == path);
   folder.write("other.gguf", testing::gguf_file(tiny, {}, 0));
-  CHECK(refusal([&] { (void)config::locate_config(folder.path()); }).problem() == "several GGUF models");
+  CHECK(refusal([&] { (void)locate_config(folder.path()); }).problem() == "several GGUF models");
   folder.write("config.json", R"({"model_type": "llama"})");
-  CHECK(config::locate_config(folder.path()).config.root == json{{"model_type", "llama"}});
+  CHECK(locate_config(folder.path()).config->root == json{{"model_type", "llama"}});
 }
 
 TEST_CASE("a config has a size limit") {
   const temporary_folder folder;
-  const std::string path = folder.write("config.json", std::string(config::max_document_size + 1, ' '));
-  CHECK(refusal([&] { (void)config::locate_config(path); }).problem() == "too long for a config");
-  CHECK(refusal([&] { (void)config::read_document("/dev/zero"); }).problem() == "too long for a config");
+  const std::string path = folder.write("config.json", std::string(detail::config::max_document_size + 1, ' '));
+  CHECK(refusal([&] { (void)locate_config(path); }).problem() == "too long for a config");
+  CHECK(refusal([&] { (void)detail::config::read_document("/dev/zero"); }).problem() == "too long for a config");
 }
 
 TEST_CASE("deepseek4 has prediction layers only with their tensors") {
@@ -353,7 +361,7 @@ TEST_CASE("deepseek4 has prediction layers only with their tensors") {
   const auto layers_of = [&](const char* tensor) {
     const std::string file = testing::gguf_file(metadata, {{tensor, {1}, 0, 0}}, 4);
     std::istringstream stream(file);
-    return config::read_gguf_document(stream, file.size(), "m").root["deepseek4.nextn_predict_layers"];
+    return detail::config::read_gguf_document(stream, file.size(), "m").root["deepseek4.nextn_predict_layers"];
   };
   CHECK(layers_of("blk.43.nextn.eh_proj.weight") == 1);
   CHECK(layers_of("blk.42.nextn.eh_proj.weight") == 0);
@@ -364,42 +372,43 @@ TEST_CASE("deepseek4 has prediction layers only with their tensors") {
   const std::string first = folder.write("m-00001-of-00002.gguf", testing::gguf_file(part, {{"a", {1}, 0, 0}}, 4));
   part = {{"split.count", 2}, {"split.no", 1}};
   folder.write("m-00002-of-00002.gguf", testing::gguf_file(part, {{"blk.43.nextn.eh_proj.weight", {1}, 0, 0}}, 4));
-  CHECK(config::read_gguf_document(first).root["deepseek4.nextn_predict_layers"] == 1);
+  CHECK(detail::config::read_gguf_document(first).root["deepseek4.nextn_predict_layers"] == 1);
 }
 
 TEST_CASE("a GGUF file is known by its magic") {
   const temporary_folder folder;
   const std::string path = folder.write("config.json", testing::gguf_file(tiny, {}, 0));
-  const config::located_config found = config::locate_config(path);
-  CHECK(found.config.root == tiny);
-  CHECK(found.config.file == path);
+  const located_config found = locate_config(path);
+  CHECK(found.config->root == tiny);
+  CHECK(found.config->file == path);
   const json settings = {{"n_ctx", 4096}};
-  CHECK(llama_cpp::evaluate(found.config, settings).total_bytes == 4096U * 2 * 2 * 128 * 2);
-  CHECK_THROWS_AS(config::locate_config(folder.write("short.gguf", "GGUF")), config_error);
-  CHECK_THROWS_AS(config::locate_config(folder.write("none.gguf", "GGU")), config_error);
+  CHECK(detail::llama_cpp::evaluate(*found.config, testing::asked(settings)).total_bytes == 4096U * 2 * 2 * 128 * 2);
+  CHECK_THROWS_AS(locate_config(folder.write("short.gguf", "GGUF")), config_error);
+  CHECK_THROWS_AS(locate_config(folder.write("none.gguf", "GGU")), config_error);
 }
 
 TEST_CASE("only llama.cpp and no engine read GGUF metadata") {
   for (const char* engine : {"transformers", "vllm"}) {
     const config_error e = refusal([&] {
-      (void)config::find_engine(engine).evaluate(
-          gguf(tiny), nullptr, engine == std::string("vllm") ? json{{"max_model_len", 100}} : json{{"seq_len", 1}});
+      engine_question question;
+      question.work = workload{100, 0, 1, {}};
+      (void)find_engine(engine).answer({std::make_shared<const document>(gguf(tiny)), nullptr, "model.gguf"}, question);
     });
     CHECK(std::string(e.what()) ==
           "model.gguf: /general.architecture: \"llama\": GGUF metadata, which only llama.cpp reads: a config.json, or "
           "--engine llama.cpp or none");
   }
-  CHECK(config::find_engine("llama.cpp").evaluate(gguf(tiny), nullptr, {{"n_ctx", 256}}).total_bytes == 256U * 1024);
+  CHECK(detail::llama_cpp::evaluate(gguf(tiny), testing::asked({{"n_ctx", 256}})).total_bytes == 256U * 1024);
 }
 
 TEST_CASE("without an engine: positions of a GGUF model's layers") {
   const auto bytes_at = [](const json& metadata, std::uint64_t n, std::uint64_t sequences = 1) {
-    return config::evaluate_bare(gguf(completed(metadata)), f16, f16, config::workload{n, 0, sequences, {}})
+    return detail::none::evaluate(gguf(completed(metadata)), testing::asked(f16, f16, workload{n, 0, sequences, {}}))
         .total_bytes;
   };
   SECTION("full") {
     CHECK(bytes_at(tiny, 1000) == 1000U * 2 * 2 * 128 * 2);
-    const auto e = config::evaluate_bare(gguf(tiny), q8_0, q4_0, config::workload{1000, 0, 3, {}});
+    const auto e = detail::none::evaluate(gguf(tiny), testing::asked(q8_0, q4_0, workload{1000, 0, 3, {}}));
     CHECK(e.total_bytes == 3U * 1000 * 2 * (4 * 34 + 4 * 18));
     CHECK(e.bytes_per_token == 2U * (4 * 34 + 4 * 18));
     CHECK(e.attention == "GQA");
@@ -430,17 +439,18 @@ TEST_CASE("without an engine: positions of a GGUF model's layers") {
     CHECK(bytes_at(m, 10'000, 5) == 5 * bytes_at(m, 10));
   }
   SECTION("what is not known is asked for") {
-    const config_error e = refusal([] { (void)config::evaluate_bare(gguf(tiny), f16, std::nullopt, {}); });
+    const config_error e =
+        refusal([] { (void)detail::none::evaluate(gguf(tiny), testing::asked(f16, std::nullopt, {})); });
     CHECK(e.problem() == "GGUF metadata do not say the element type of the cache");
     json m = tiny;
     m["llama.block_count"] = 513;
-    CHECK(refusal([&] { (void)config::evaluate_bare(gguf(m), f16, f16, {}); }).expected() ==
+    CHECK(refusal([&] { (void)detail::none::evaluate(gguf(m), testing::asked(f16, f16, {})); }).expected() ==
           "a model that llama.cpp loads");
   }
 }
 
 TEST_CASE("without an engine: a GGUF file and its config.json agree") {
-  const document cases = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/llama_cpp.json");
+  const document cases = detail::config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/llama_cpp.json");
   std::size_t seen = 0;
   for (const json& one : cases.root) {
     const std::string id = one["id"].get<std::string>();
@@ -451,9 +461,10 @@ TEST_CASE("without an engine: a GGUF file and its config.json agree") {
       ++seen;
       for (const std::uint64_t n : {1ULL, 700ULL, 100'000ULL}) {
         CAPTURE(id, n);
-        const config::workload work{n, 24, 3, {}};
-        CHECK(config::evaluate_bare(gguf(one["gguf"]), bf16, bf16, work).total_bytes ==
-              config::evaluate_bare(document{one["config"], "config.json"}, bf16, bf16, work).total_bytes);
+        const workload work{n, 24, 3, {}};
+        CHECK(detail::none::evaluate(gguf(one["gguf"]), testing::asked(bf16, bf16, work)).total_bytes ==
+              detail::none::evaluate(document{one["config"], "config.json"}, testing::asked(bf16, bf16, work))
+                  .total_bytes);
       }
     }
   }

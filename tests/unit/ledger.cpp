@@ -13,11 +13,11 @@
 #include <string>
 #endif
 
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <kvbudget/ledger/from_layers.hpp>
 #include <kvbudget/ledger/metrics.hpp>
-#include <kvbudget/ledger/vllm.hpp>
-#include <kvbudget/model.hpp>
+#include <kvbudget/engines/vllm/block_pool.hpp>
+#include <kvbudget/config/model.hpp>
 
 #include "support/catch.hpp"
 
@@ -292,8 +292,8 @@ TEST_CASE("a pool of an engine's plan") {
   ledger books(admit_resident{{0, 1}}, drawn_on(cells, cache_group{1, 1_tokens, {}}));
   CHECK(books.try_admit(request(8192_tokens, 0_tokens)).units(0) == 8192);
 
-  vllm::cache_plan plan;
-  CHECK_THROWS_AS(vllm::block_pool(plan), size_error);
+  detail::vllm::cache_plan plan;
+  CHECK_THROWS_AS(detail::vllm::block_pool(plan), size_error);
 }
 
 TEST_CASE("what the engine reports is compared with what is computed") {

@@ -4,7 +4,7 @@
 #if defined(__linux__)
 #include <algorithm>
 #include <functional>
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -1,17 +1,18 @@
 // llama.cpp: rules with exact numbers, refusals, options, log lines, the inverse against a plain search.
+#include "support/asking.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
 
-#include <kvbudget/config/llama_cpp.hpp>
+#include <kvbudget/engines/llama_cpp/evaluate.hpp>
 
 using namespace kvbudget;
-using config::json;
-using llama_cpp::find_architecture;
-using llama_cpp::hparams;
-using llama_cpp::metadata;
-using llama_cpp::refusal_reason;
-using llama_cpp::settings;
+using detail::config::json;
+using detail::llama_cpp::find_architecture;
+using detail::llama_cpp::hparams;
+using detail::llama_cpp::metadata;
+using detail::llama_cpp::refusal_reason;
+using detail::llama_cpp::settings;
 
 namespace {
 
@@ -28,13 +29,14 @@ metadata model(const char* architecture, std::uint32_t layers, std::uint32_t hea
 }
 
 settings at(std::uint32_t n_ctx) {
-  settings s = llama_cpp::command_line_settings();
+  settings s = detail::llama_cpp::command_line_settings();
   s.n_ctx = n_ctx;
   return s;
 }
 
-config::evaluation evaluate(const char* config_text, const json& options) {
-  return llama_cpp::evaluate(config::parse_document(config_text, "config.json"), options);
+engine_answer evaluate(const char* config_text, const json& options) {
+  return detail::llama_cpp::evaluate(detail::config::parse_document(config_text, "config.json"),
+                                     testing::asked(options));
 }
 
 json evaluate_error(const char* config_text, const json& options) {
@@ -125,7 +127,7 @@ TEST_CASE("llama.cpp: sliding windows") {
   }
   SECTION("a window that no layer uses stops the engine") {
     m.architecture = find_architecture("olmo2");
-    m.sliding_window_pattern = llama_cpp::per_layer::empty_list();
+    m.sliding_window_pattern = detail::llama_cpp::per_layer::empty_list();
     for (int i = 0; i < 18; ++i) m.sliding_window_pattern.push_back(0);
     CHECK(load_hparams(m).refused.reason == refusal_reason::no_layer_slides);
   }
@@ -138,7 +140,7 @@ TEST_CASE("llama.cpp: sliding windows") {
   SECTION("gemma4 shares as the file says, if there is a layer of the kind to share with") {
     metadata n = model("gemma4", 6, 8, 2, 256);
     n.sliding_window = 512;
-    n.sliding_window_pattern = llama_cpp::per_layer::empty_list();
+    n.sliding_window_pattern = detail::llama_cpp::per_layer::empty_list();
     for (const std::uint32_t slides : {1U, 1U, 0U, 1U, 1U, 0U}) n.sliding_window_pattern.push_back(slides);
     n.shared_kv_layers = 3;
     CHECK(plan(load_hparams(n), at(8192)).caches[0].layers == 1);
@@ -165,12 +167,12 @@ TEST_CASE("llama.cpp: latents, index keys, states") {
   CHECK(p.caches[1].layers == 21);  // only every fourth layer has an indexer since GLM 5.2
   CHECK(p.caches[1].k_bytes == 22'020'096);
   settings s = at(4096);
-  s.ctx_type = llama_cpp::context_type::mtp;
+  s.ctx_type = detail::llama_cpp::context_type::mtp;
   CHECK(plan(h, s).total_bytes == 4'718'592);
   s = at(4096);
   s.type_k = q8_0;
   CHECK(plan(h, s).refused.reason == refusal_reason::different_kv_types);
-  CHECK(llama_cpp::describe(plan(h, s).refused, h, s) ==
+  CHECK(detail::llama_cpp::describe(plan(h, s).refused, h, s) ==
         "model does not support different K (q8_0) and V (f16) cache types");
 
   metadata q = model("qwen35", 65, 24, 4, 256);  // Qwen3.5-27B
@@ -197,7 +199,7 @@ TEST_CASE("llama.cpp: DeepSeek-V4 keeps a window, compressed keys and compressor
   m.key_length = m.value_length = 512;
   m.sliding_window = 128;
   m.indexer_key_length = 128;
-  m.compress_ratios = llama_cpp::per_layer::empty_list();
+  m.compress_ratios = detail::llama_cpp::per_layer::empty_list();
   for (const std::uint32_t ratio : {0U, 4U, 128U}) m.compress_ratios.push_back(ratio);
   const hparams h = load_hparams(m);
   settings s = at(32'768);
@@ -222,17 +224,17 @@ TEST_CASE("llama.cpp: what the engine refuses") {
   const auto reason = [](const hparams& of, const settings& s) { return plan(of, s).refused; };
   settings s = at(512);
   s.type_k = q8_0;
-  CHECK(reason(h, s) == llama_cpp::refusal{refusal_reason::k_block_does_not_divide_head, 32, 80});
-  CHECK(llama_cpp::describe(reason(h, s), h, s) ==
+  CHECK(reason(h, s) == detail::llama_cpp::refusal{refusal_reason::k_block_does_not_divide_head, 32, 80});
+  CHECK(detail::llama_cpp::describe(reason(h, s), h, s) ==
         "K cache type q8_0 with block size 32 does not divide n_embd_head_k=80");
-  s.flash_attn = llama_cpp::flash_attention::off;  // without it the head is not looked at, only the row of 160
+  s.flash_attn = detail::llama_cpp::flash_attention::off;  // without it the head is not looked at, only the row of 160
   CHECK(reason(h, s).reason == refusal_reason::none);
   const hparams one = load_hparams(model("llama", 2, 4, 1, 80));
-  CHECK(reason(one, s) == llama_cpp::refusal{refusal_reason::row_is_not_whole_blocks, 32, 80});
+  CHECK(reason(one, s) == detail::llama_cpp::refusal{refusal_reason::row_is_not_whole_blocks, 32, 80});
   s.type_k = f16;
   s.type_v = q8_0;
   CHECK(reason(h, s).reason == refusal_reason::quantized_v_needs_flash_attn);
-  s.flash_attn = llama_cpp::flash_attention::automatic;
+  s.flash_attn = detail::llama_cpp::flash_attention::automatic;
   CHECK(reason(h, s).reason == refusal_reason::v_block_does_not_divide_head);
   s = at(512);
   s.type_v = q8_0;
@@ -241,22 +243,22 @@ TEST_CASE("llama.cpp: what the engine refuses") {
   s.n_seq_max = 257;
   CHECK(reason(h, s).reason == refusal_reason::n_seq_max_too_large);
   s = at(512);
-  s.ctx_type = llama_cpp::context_type::mtp;
+  s.ctx_type = detail::llama_cpp::context_type::mtp;
   CHECK(reason(h, s).reason == refusal_reason::no_mtp_layers);
   s = at(512);
-  s.split = llama_cpp::split_mode::tensor;
+  s.split = detail::llama_cpp::split_mode::tensor;
   s.devices = 2;
   CHECK(reason(load_hparams(model("jamba", 2, 4, 2, 64)), s).reason == refusal_reason::split_mode_tensor_unsupported);
-  s.split = llama_cpp::split_mode::none;
+  s.split = detail::llama_cpp::split_mode::none;
   s.main_gpu = 2;
   CHECK(reason(h, s).reason == refusal_reason::main_gpu_out_of_range);
   CHECK(load_hparams(model("llama", 513, 4, 2, 80)).refused.reason == refusal_reason::block_count_out_of_range);
   CHECK(load_hparams(model("llama", 0, 4, 2, 80)).refused.reason == refusal_reason::block_count_out_of_range);
   metadata lists = model("llama", 3, 4, 2, 80);
-  lists.head_count_kv = llama_cpp::per_layer::empty_list();
+  lists.head_count_kv = detail::llama_cpp::per_layer::empty_list();
   lists.head_count_kv.push_back(1);
   CHECK(load_hparams(lists).refused.reason == refusal_reason::wrong_array_length);
-  CHECK(llama_cpp::log_lines(one, s, plan(h, s)).empty());
+  CHECK(detail::llama_cpp::log_lines(one, s, plan(h, s)).empty());
 }
 
 TEST_CASE("llama.cpp: layers on devices") {
@@ -279,14 +281,14 @@ TEST_CASE("llama.cpp: layers on devices") {
   CHECK(plan(h, s).bytes_per_device[2] == 16 * layer);
   s = at(256);
   s.devices = 2;
-  s.split = llama_cpp::split_mode::none;
+  s.split = detail::llama_cpp::split_mode::none;
   s.main_gpu = 1;
   CHECK(plan(h, s).bytes_per_device[1] == 16 * layer);
-  s.split = llama_cpp::split_mode::layer;
+  s.split = detail::llama_cpp::split_mode::layer;
   s.device_memory[0] = std::uint64_t{24} * gib;
   s.device_memory[1] = std::uint64_t{8} * gib;
   CHECK(plan(h, s).layers_per_device[0] == 13);
-  CHECK(llama_cpp::plan_of_layer(h, s, 13).device == 1);
+  CHECK(detail::llama_cpp::plan_of_layer(h, s, 13).device == 1);
 }
 
 TEST_CASE("llama.cpp: the largest n_ctx, against a plain search") {
@@ -300,7 +302,7 @@ TEST_CASE("llama.cpp: the largest n_ctx, against a plain search") {
   metadata v4 = model("deepseek4", 3, 4, 1, 64);
   v4.sliding_window = 128;
   v4.indexer_key_length = 32;
-  v4.compress_ratios = llama_cpp::per_layer::empty_list();
+  v4.compress_ratios = detail::llama_cpp::per_layer::empty_list();
   for (const std::uint32_t ratio : {0U, 4U, 128U}) v4.compress_ratios.push_back(ratio);
   for (const metadata& m : {model("llama", 2, 4, 2, 64), gemma, hybrid, v4}) {
     const hparams h = load_hparams(m);
@@ -325,11 +327,11 @@ TEST_CASE("llama.cpp: the largest n_ctx, against a plain search") {
             while (n < top && curve[n + 1] <= limit) ++n;
             return n;
           };
-          const auto found = llama_cpp::max_n_ctx(h, s, bytes(budget));
+          const auto found = detail::llama_cpp::max_n_ctx(h, s, bytes(budget));
           REQUIRE(found.value == search(total, budget));
           REQUIRE(found.none == (found.value == 0));
           const bytes per_device[] = {bytes::max(), bytes(budget / 2)};
-          const auto on_second = llama_cpp::max_n_ctx_on_devices(h, s, per_device);
+          const auto on_second = detail::llama_cpp::max_n_ctx_on_devices(h, s, per_device);
           if (on_second.value <= top) REQUIRE(on_second.value == search(second, budget / 2));
         }
       }
@@ -341,7 +343,7 @@ TEST_CASE("llama.cpp: the largest n_ctx, against a plain search") {
   mamba.ssm_conv_kernel = 4;
   mamba.ssm_inner_size = 64;
   mamba.ssm_state_size = 16;
-  CHECK(llama_cpp::max_n_ctx(load_hparams(mamba), at(0), bytes(1U << 20U)).value == 4'294'967'040U);
+  CHECK(detail::llama_cpp::max_n_ctx(load_hparams(mamba), at(0), bytes(1U << 20U)).value == 4'294'967'040U);
 }
 
 namespace {
@@ -350,16 +352,16 @@ namespace {
 metadata with_every_key(const char* architecture) {
   metadata m = model(architecture, 8, 4, 2, 64);
   m.feed_forward_length = 0;
-  m.sliding_window_pattern = llama_cpp::per_layer::empty_list();
-  m.compress_ratios = m.indexer_types = m.recurrent_layers = llama_cpp::per_layer::empty_list();
-  m.head_count_kv = llama_cpp::per_layer::empty_list();
+  m.sliding_window_pattern = detail::llama_cpp::per_layer::empty_list();
+  m.compress_ratios = m.indexer_types = m.recurrent_layers = detail::llama_cpp::per_layer::empty_list();
+  m.head_count_kv = detail::llama_cpp::per_layer::empty_list();
   for (std::uint32_t il = 0; il < 8; ++il) {
     m.sliding_window_pattern.push_back(il % 2);
     m.compress_ratios.push_back(architecture == std::string("dflash") ? 0U : il % 2 == 0 ? 4U : 128U);
     m.indexer_types.push_back(il % 4 < 2);
     m.recurrent_layers.push_back(il % 2 == 0);
-    const bool by_heads = m.architecture->recurrent == llama_cpp::recurrent_rule::no_kv_heads ||
-                          m.architecture->recurrent == llama_cpp::recurrent_rule::no_kv_heads_no_ffn;
+    const bool by_heads = m.architecture->recurrent == detail::llama_cpp::recurrent_rule::no_kv_heads ||
+                          m.architecture->recurrent == detail::llama_cpp::recurrent_rule::no_kv_heads_no_ffn;
     m.head_count_kv.push_back(il % 4 != 0 || !by_heads ? 2 : 0);
   }
   m.sliding_window = 300;
@@ -418,7 +420,7 @@ TEST_CASE("llama.cpp: a key that an architecture's loader does not read changes 
       {[](metadata& m) { m.ple_conv_kernel = 6; }, " qwen4exp "},
       {[](metadata& m) { m.shared_kv_layers = 2; }, " gemma4 "},
       {[](metadata& m) {
-         m.compress_ratios = llama_cpp::per_layer::empty_list();
+         m.compress_ratios = detail::llama_cpp::per_layer::empty_list();
          for (int i = 0; i < 8; ++i) m.compress_ratios.push_back(4);
        },
        " deepseek4 dflash "},
@@ -427,11 +429,11 @@ TEST_CASE("llama.cpp: a key that an architecture's loader does not read changes 
   settings s = at(2048);
   s.n_ubatch = 64;
   std::size_t planned = 0;
-  for (const llama_cpp::architecture& a : llama_cpp::detail::architectures) {
+  for (const detail::llama_cpp::architecture& a : detail::llama_cpp::architectures) {
     const std::string name(a.name);
     const hparams h = load_hparams(with_every_key(name.c_str()));
-    const llama_cpp::context_plan p = plan(h, s);
-    INFO(name << " " << llama_cpp::describe(p.refused, h, s));
+    const detail::llama_cpp::context_plan p = plan(h, s);
+    INFO(name << " " << detail::llama_cpp::describe(p.refused, h, s));
     // Seven layers of gemma3n and gemma4 cannot share; a draft needs its target.
     if (p.refused) {
       CHECK((name == "gemma3n" || name == "gemma4" || name == "gemma4-assistant"));
@@ -442,9 +444,9 @@ TEST_CASE("llama.cpp: a key that an architecture's loader does not read changes 
       metadata changed = with_every_key(name.c_str());
       r.to(changed);
       const hparams other = load_hparams(changed);
-      const llama_cpp::context_plan q = plan(other, s);
+      const detail::llama_cpp::context_plan q = plan(other, s);
       const bool same = !q.refused && q.total_bytes == p.total_bytes &&
-                        llama_cpp::log_lines(other, s, q) == llama_cpp::log_lines(h, s, p);
+                        detail::llama_cpp::log_lines(other, s, q) == detail::llama_cpp::log_lines(h, s, p);
       CAPTURE(r.readers);
       CHECK(same == (r.readers.find(" " + name + " ") == std::string::npos));
     }
@@ -454,7 +456,7 @@ TEST_CASE("llama.cpp: a key that an architecture's loader does not read changes 
 
 TEST_CASE("llama.cpp: more sequences than outputs of a batch") {
   const hparams h = load_hparams(model("ernie4_5", 5, 1, 2, 72));
-  settings s = llama_cpp::settings();
+  settings s = detail::llama_cpp::settings();
   s.n_ctx = 4096;
   s.n_batch = 64;
   s.n_seq_max = 64;
@@ -467,7 +469,7 @@ TEST_CASE("llama.cpp: more sequences than outputs of a batch") {
   s.n_ctx = 64;  // the batch is limited by the context, what the server asks for is not
   CHECK(!plan(h, s).refused);
   s.one_output_per_sequence = false;
-  CHECK(llama_cpp::describe(plan(h, s).refused, h, s).find("65 exceeds the 64 outputs") != std::string::npos);
+  CHECK(detail::llama_cpp::describe(plan(h, s).refused, h, s).find("65 exceeds the 64 outputs") != std::string::npos);
   s.n_ctx = 4096;
   s.n_batch = 0;
   CHECK(plan(h, s).refused.reason == refusal_reason::n_seq_max_over_outputs);
@@ -487,7 +489,7 @@ TEST_CASE("llama.cpp: a draft on a DeepSeek-V4 backbone keeps its window only") 
   CHECK(p.total_bytes == 4U * 768 * 64 * 2 * 2);
   m.compress_ratios = 4;
   CHECK(load_hparams(m).refused.key == "attention.compress_ratios");
-  m.compress_ratios = llama_cpp::per_layer();
+  m.compress_ratios = detail::llama_cpp::per_layer();
   m.sliding_window.reset();
   CHECK(load_hparams(m).refused.reason == refusal_reason::missing_key);
   m.hyper_connection_count = 0;
@@ -533,7 +535,7 @@ TEST_CASE("llama.cpp: sizes of 0 are refused by their keys") {
   m.num_loops = 0;
   CHECK(key(m) == "num_loops");
   m = with_every_key("qwen35");
-  m.recurrent_layers = llama_cpp::per_layer();
+  m.recurrent_layers = detail::llama_cpp::per_layer();
   m.full_attention_interval = 0;
   CHECK(key(m) == "full_attention_interval");
 }
@@ -542,9 +544,9 @@ TEST_CASE("llama.cpp: lines that the engine prints when it creates a cache") {
   const auto lines = [](const metadata& m, const settings& s) {
     const hparams h = load_hparams(m);
     const auto p = plan(h, s);
-    INFO(llama_cpp::describe(p.refused, h, s));
+    INFO(detail::llama_cpp::describe(p.refused, h, s));
     REQUIRE(!p.refused);
-    return llama_cpp::log_lines(h, s, p);
+    return detail::llama_cpp::log_lines(h, s, p);
   };
   const auto has = [](const std::vector<std::string>& all, const std::string& line) {
     return std::find(all.begin(), all.end(), line) != all.end();
@@ -565,14 +567,14 @@ TEST_CASE("llama.cpp: lines that the engine prints when it creates a cache") {
              "llama_kv_cache_iswa: using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/"
              "pull/13194#issuecomment-2868343055)"));
   metadata deci = model("deci", 2, 4, 2, 64);
-  deci.head_count_kv = llama_cpp::per_layer::empty_list();
+  deci.head_count_kv = detail::llama_cpp::per_layer::empty_list();
   deci.head_count_kv.push_back(2);
   deci.head_count_kv.push_back(4);
   const std::string padding =
       "llama_kv_cache: the V embeddings have different sizes across layers and FA is not enabled - "
       "padding V cache to 256";
   CHECK(!has(lines(deci, s), padding));
-  s.flash_attn = llama_cpp::flash_attention::off;
+  s.flash_attn = detail::llama_cpp::flash_attention::off;
   CHECK(has(lines(deci, s), padding));
   s = at(4096);
 
@@ -653,8 +655,8 @@ TEST_CASE("llama.cpp: every option changes something, is refused, or a note says
           const auto after = evaluate(config, more);
           bool noted = false;
           for (const std::string& n : after.notes) noted = noted || n.find(std::string(name) + " has no effect") == 0;
-          const bool default_value = before.settings.contains(name) && before.settings[name] == value;
-          CHECK((after.figures != before.figures || noted || default_value));
+          const bool default_value = before.settings().contains(name) && before.settings()[name] == value;
+          CHECK((after.figures() != before.figures() || noted || default_value));
         }
       }
     }
@@ -665,7 +667,7 @@ TEST_CASE("llama.cpp: a multi-query file without its number of KV heads") {
   const char* const falcon = R"({"architectures": ["FalconForCausalLM"], "model_type": "falcon", "hidden_size": 4544,
     "num_hidden_layers": 2, "num_attention_heads": 71, "multi_query": true, "new_decoder_architecture": false})";
   const auto e = evaluate(falcon, {{"n_ctx", 256}});
-  CHECK(e.figures["k_bytes"] == 2 * 256 * 64 * 2);
+  CHECK(e.figures()["k_bytes"] == 2 * 256 * 64 * 2);
   CHECK(
       std::any_of(e.notes.begin(), e.notes.end(), [](const std::string& n) { return n.find("states 71") != n.npos; }));
 }
@@ -674,7 +676,7 @@ TEST_CASE("llama.cpp: log lines") {
   const hparams h = load_hparams(model("llama", 28, 24, 8, 128));  // Llama 3.2 3B
   settings s = at(4096);
   s.type_k = q5_1;
-  const auto lines = llama_cpp::log_lines(h, s, plan(h, s));
+  const auto lines = detail::llama_cpp::log_lines(h, s, plan(h, s));
   CHECK(lines.back() ==
         "llama_kv_cache: size =  308.00 MiB (  4096 cells,  28 layers,  1/1 seqs), K (q5_1):   84.00 MiB, "
         "V (f16):  224.00 MiB");
@@ -691,24 +693,24 @@ TEST_CASE("llama.cpp: log lines") {
   r.n_seq_max = 4;
   r.kv_unified = true;
   const hparams hq = load_hparams(q);
-  CHECK(llama_cpp::log_lines(hq, r, plan(hq, r)).back() ==
+  CHECK(detail::llama_cpp::log_lines(hq, r, plan(hq, r)).back() ==
         "llama_memory_recurrent: size =  598.50 MiB (     4 cells,  64 layers,  4 seqs  0 rs_seq), "
         "R (f32):   22.50 MiB, S (f32):  576.00 MiB, P (f32):    0.00 MiB");
 }
 
 TEST_CASE("llama.cpp: options") {
   const auto error = [](const json& options) { return evaluate_error(tiny_llama, options); };
-  CHECK(evaluate(tiny_llama, {{"n_ctx", 1024}}).figures["total_bytes"] == 1024 * 1024);
-  CHECK(evaluate(tiny_llama, {{"ctx-size", 1024}, {"cache-type-k", "q8_0"}}).figures["k_bytes"] == 1024 * 2 * 136);
-  CHECK(evaluate(tiny_llama, {{"n_ctx", nullptr}, {"defaults", "c_api"}}).figures["n_ctx"] == 512);
-  CHECK(evaluate(tiny_llama, {{"defaults", "command_line"}}).figures["n_ctx"] == 4096);
-  CHECK(evaluate(tiny_llama, {{"defaults", "server"}}).figures["n_seq_max"] == 4);
-  CHECK(evaluate(tiny_llama, json::object()).figures == evaluate(tiny_llama, {{"defaults", "server"}}).figures);
-  CHECK(evaluate(tiny_llama, json::object()).settings["defaults"] == "server");
-  CHECK(evaluate(tiny_llama, json::object()).settings["swa_full"] == false);
+  CHECK(evaluate(tiny_llama, {{"n_ctx", 1024}}).figures()["total_bytes"] == 1024 * 1024);
+  CHECK(evaluate(tiny_llama, {{"ctx-size", 1024}, {"cache-type-k", "q8_0"}}).figures()["k_bytes"] == 1024 * 2 * 136);
+  CHECK(evaluate(tiny_llama, {{"n_ctx", nullptr}, {"defaults", "c_api"}}).figures()["n_ctx"] == 512);
+  CHECK(evaluate(tiny_llama, {{"defaults", "command_line"}}).figures()["n_ctx"] == 4096);
+  CHECK(evaluate(tiny_llama, {{"defaults", "server"}}).figures()["n_seq_max"] == 4);
+  CHECK(evaluate(tiny_llama, json::object()).figures() == evaluate(tiny_llama, {{"defaults", "server"}}).figures());
+  CHECK(evaluate(tiny_llama, json::object()).settings()["defaults"] == "server");
+  CHECK(evaluate(tiny_llama, json::object()).settings()["swa_full"] == false);
   CHECK(evaluate(tiny_llama, json::object()).notes.at(0).find("llama-server") != std::string::npos);
-  CHECK(evaluate(tiny_llama, {{"defaults", "server"}}).settings["kv_unified"] == true);
-  CHECK(evaluate(tiny_llama, {{"defaults", "server"}, {"parallel", 2}}).settings["kv_unified"] == false);
+  CHECK(evaluate(tiny_llama, {{"defaults", "server"}}).settings()["kv_unified"] == true);
+  CHECK(evaluate(tiny_llama, {{"defaults", "server"}, {"parallel", 2}}).settings()["kv_unified"] == false);
   CHECK(error({{"n_ctxx", 1}})["pointer"] == "n_ctxx");
   CHECK(error({{"n_ctxx", 1}})["what"].get<std::string>().find("kv_unified") != std::string::npos);
   CHECK(error({{"type_k", "q3_k"}})["what"].get<std::string>().find("iq4_nl") != std::string::npos);
@@ -754,7 +756,7 @@ TEST_CASE("llama.cpp: class defaults of transformers hold where the converter re
   const auto qwen = evaluate(R"({"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 2560,
     "num_hidden_layers": 1, "num_attention_heads": 32, "num_key_value_heads": 8})",
                              {{"n_ctx", 256}});
-  CHECK(qwen.figures["k_bytes"] == 256 * 8 * 128 * 2);
+  CHECK(qwen.figures()["k_bytes"] == 256 * 8 * 128 * 2);
   // A type that transformers 4.57 does not know is read as the plain file.
   const auto error =
       evaluate_error(R"({"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text"})", json::object());
@@ -762,22 +764,23 @@ TEST_CASE("llama.cpp: class defaults of transformers hold where the converter re
 }
 
 TEST_CASE("llama.cpp: measured cases, from the config and from GGUF metadata") {
-  const config::document cases = config::read_document(std::string(KVBUDGET_SOURCE_DIR) + "/tests/data/llama_cpp.json");
+  const detail::config::document cases =
+      detail::config::read_document(std::string(KVBUDGET_SOURCE_DIR) + "/tests/data/llama_cpp.json");
   std::size_t from_gguf = 0;
   for (const json& one : cases.root) {
     const std::string id = one["id"];
-    const config::document by_config{one["config"], id};
-    const config::document by_gguf{one.value("gguf", json()), id};
+    const detail::config::document by_config{one["config"], id};
+    const detail::config::document by_gguf{one.value("gguf", json()), id};
     for (const json& run : one["runs"]) {
       INFO(id << " " << run["name"]);
       json settings = run["settings"];
       settings["defaults"] = "c_api";  // as they were measured
-      const auto figures = llama_cpp::evaluate(by_config, settings).figures;
+      const auto figures = detail::llama_cpp::evaluate(by_config, testing::asked(settings)).figures();
       REQUIRE(run["expect"].contains("error") == figures.contains("error"));
       if (!run["expect"].contains("error")) REQUIRE(run["expect"]["total_bytes"] == figures["total_bytes"]);
       if (by_gguf.root.is_null()) continue;
       ++from_gguf;
-      REQUIRE(llama_cpp::evaluate(by_gguf, settings).figures == figures);
+      REQUIRE(detail::llama_cpp::evaluate(by_gguf, testing::asked(settings)).figures() == figures);
     }
   }
   CHECK(from_gguf > 4000);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <kvbudget/core.hpp>
-#include <kvbudget/engines/transformers.hpp>
-#include <kvbudget/model.hpp>
+#include <kvbudget/engines/transformers/rules.hpp>
+#include <kvbudget/config/model.hpp>
 
 using namespace kvbudget;
 
@@ -97,7 +97,7 @@ TEST_CASE("many different layers: all are counted, each looked up without a walk
 TEST_CASE("a part without a rule in the policy fails by name") {
   model m;
   m.add(0, {"sliding_attention", {sliding}});
-  const transformers::quantized_cache quantized;
+  const detail::transformers::quantized_cache quantized;
   CHECK(reason(total_footprint(m, quantized, batch).total()) == failure::unsupported_layer);
   CHECK_THROWS_AS(total_bytes(m, quantized, batch), size_error);
   m = model();
@@ -124,7 +124,7 @@ TEST_CASE("a model with a kind of one's own") {
 TEST_CASE("the peaks of a model's parts count in its inverses") {
   model m;
   m.add(0, {"compressed", {compressed_keys{{1, 512, bf16}, 128, 1, f32}}});
-  const cache_formula cache{m, transformers::dynamic_cache{}};
+  const cache_formula cache{m, detail::transformers::dynamic_cache{}};
   CHECK(cache.bytes_of(request(127_tokens, 0_tokens)) == bytes(127 * 2048));
   CHECK(cache.bytes_of(request(128_tokens, 0_tokens)) == bytes(1024));
   CHECK(cache.max_length(bytes(126 * 2048), 1) == limit{126, false, false});

@@ -3,8 +3,7 @@
 
 #include <fstream>
 
-#include <kvbudget/config/known_devices.hpp>
-#include <kvbudget/config/plan.hpp>
+#include <kvbudget/kvbudget.hpp>
 
 using namespace kvbudget;
 using namespace kvbudget::literals;
@@ -17,11 +16,11 @@ constexpr const char* dense = R"({"model_type": "llama", "num_hidden_layers": 4,
   "architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16"})";
 constexpr std::uint64_t position = 4 * 4096;
 
-config::located_config located(const char* text) { return {testing::parse(text), {}, {}}; }
+located_config located(const char* text) { return parse_config(text); }
 
 plan_question question(std::uint64_t prompt, std::uint64_t generated, std::uint64_t sequences) {
   plan_question q;
-  q.work = config::workload{prompt, generated, sequences, {}};
+  q.work = workload{prompt, generated, sequences, {}};
   return q;
 }
 
@@ -33,7 +32,7 @@ device_budget device_of(bytes capacity) {
 
 /// A model of four layers in one safetensors file: the header alone counts, the data are a hole.
 std::string weights_file() {
-  config::json header;
+  detail::config::json header;
   std::uint64_t at = 0;
   const auto add = [&](const std::string& name, std::vector<std::uint64_t> shape) {
     std::uint64_t size = 2;
@@ -97,14 +96,14 @@ TEST_CASE("placements that a model or an engine does not allow") {
     change(q.where);
     return testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).pointer();
   };
-  CHECK(refused("", [](auto& w) { w.tensor_parallel = 3; }) == "tensor-parallel");
-  CHECK(refused("", [](auto& w) { w.pipeline_parallel = 3; }) == "pipeline-parallel");
-  CHECK(refused("", [](auto& w) { w.host_layers = 5; }) == "host-layers");
-  CHECK(refused("", [](auto& w) {
+  CHECK(refused("none", [](auto& w) { w.tensor_parallel = 3; }) == "tensor-parallel");
+  CHECK(refused("none", [](auto& w) { w.pipeline_parallel = 3; }) == "pipeline-parallel");
+  CHECK(refused("none", [](auto& w) { w.host_layers = 5; }) == "host-layers");
+  CHECK(refused("none", [](auto& w) {
           w.pipeline_parallel = 2;
           w.stage_layers = {1, 2};
         }) == "stage-layers");
-  CHECK(refused("", [](auto& w) { w.tensor_parallel = w.data_parallel = 1000; }) == "placement");
+  CHECK(refused("none", [](auto& w) { w.tensor_parallel = w.data_parallel = 1000; }) == "placement");
   CHECK(refused("transformers", [](auto& w) { w.tensor_parallel = 2; }) == "tensor-parallel");
   CHECK(refused("llama.cpp", [](auto& w) { w.tensor_parallel = 2; }) == "tensor-parallel");
   CHECK(refused("llama.cpp", [](auto& w) { w.data_parallel = 2; }) == "data-parallel");
@@ -134,7 +133,7 @@ TEST_CASE("a share of overhead is of weights plus cache, so that the inverse div
   d.weights = bytes(5'000'000);
   d.overhead_share = {20, 100};
   q.devices = {d};
-  q.neighbours = {{"draft", bytes(600'000)}};
+  q.co_residents = {{"draft", bytes(600'000)}};
   const plan_report r = make_plan(located(dense), q);
   CHECK(r.budget->available_for_cache() == bytes((9'000'000 - 600'000) * 10 / 12 - 5'000'000));
   CHECK(r.budget->max_length->value == 2'000'000 / position);
@@ -144,19 +143,19 @@ TEST_CASE("cases: usual, long, most at once; computed, observed or untested") {
   plan_question q = question(900, 100, 2);
   q.devices = {device_of(bytes(3000 * position))};
   q.cases = {{"usual", q.work, {}},
-             {"long", config::workload{2900, 100, 2, {}}, {}},
+             {"long", workload{2900, 100, 2, {}}, {}},
              {"concurrent", {}, {}},
              {"measured", q.work, {bytes(3000 * position + 1)}}};
   const plan_report r = make_plan(located(dense), q);
   REQUIRE(r.cases.size() == 4);
-  CHECK(r.cases[0].rests_on == basis::computed);
+  CHECK(r.cases[0].rests_on == evidence::computed);
   CHECK(r.cases[0].cache_bytes == 2000 * position);
   CHECK(r.cases[0].fits == true);
   CHECK(r.cases[1].cache_bytes == 6000 * position);
   CHECK(r.cases[1].fits == false);
-  CHECK(r.cases[2].rests_on == basis::untested);
+  CHECK(r.cases[2].rests_on == evidence::untested);
   CHECK(!r.cases[2].fits);
-  CHECK(r.cases[3].rests_on == basis::observed);
+  CHECK(r.cases[3].rests_on == evidence::observed);
   CHECK(r.cases[3].cache_bytes == 3000 * position + 1);
   CHECK(r.cases[3].fits == false);
 }
@@ -167,7 +166,7 @@ TEST_CASE("a measured cache takes the place of the computed one, device by devic
   q.devices = {device_of(bytes(1000))};
   q.observed_cache = {bytes(1000), bytes(1001)};
   const plan_report r = make_plan(located(dense), q);
-  CHECK(r.cache == basis::observed);
+  CHECK(r.cache == evidence::observed);
   CHECK(r.answer.total_bytes == 2001);
   CHECK(r.budget->devices[0].fits);
   CHECK_FALSE(r.budget->devices[1].fits);
@@ -188,11 +187,11 @@ TEST_CASE("a prefix in common is counted once, in whole blocks where the engine 
   q.engine = "vllm";
   q.devices = {device_of(bytes(16 * 1000 * position))};  // 1,000 blocks of 16, one of them the null block
   const plan_report vllm = make_plan(located(dense), q);
-  CHECK(vllm.answer.figures["num_blocks"] == 1000);
+  CHECK(vllm.answer.figures()["num_blocks"] == 1000);
   CHECK(vllm.prefix->common_bytes == 31 * 16 * position);  // 496 of 500
   CHECK(vllm.prefix->separate_bytes == 5 * 63 * 16 * position);
   CHECK(vllm.prefix->max_sequences->value == (999 - 31) / (63 - 31));
-  q.settings["enable_prefix_caching"] = false;
+  q.options["enable_prefix_caching"] = false;
   CHECK(make_plan(located(dense), q).prefix->common_bytes == 0);
 
   q = question(900, 100, 5);
@@ -211,7 +210,7 @@ TEST_CASE("movement: a sequence elsewhere, and the cache through the processor a
   device_budget d = device_of(1_GiB);
   d.weights = bytes(1000 * position);
   q.devices = {d};
-  q.weights = basis::given;
+  q.weights = evidence::given;
   const plan_report r = make_plan(located(dense), q);
   CHECK(r.movement->sequence_bytes == 1000 * position);
   CHECK(*r.movement->transfer_seconds == 1.0);
@@ -219,7 +218,7 @@ TEST_CASE("movement: a sequence elsewhere, and the cache through the processor a
   CHECK(*r.movement->max_tokens_per_second == 4.0);
   CHECK(r.movement->token_computations == 999);
   CHECK(r.movement->token_computations_without_cache == 900 * 100 + 99 * 100 / 2);
-  q.weights = basis::untested;
+  q.weights = evidence::untested;
   CHECK_FALSE(make_plan(located(dense), q).movement->max_tokens_per_second);
   q.transfer_bandwidth = bytes();
   CHECK(testing::error_of<usage_error>([&] { (void)make_plan(located(dense), q); }).pointer() == "transfer-bandwidth");
@@ -233,7 +232,7 @@ TEST_CASE("weights of files on the devices of a placement") {
   q.files = files;
   q.devices = {device_of(1_GiB)};
   plan_report r = make_plan(located(dense), q);
-  CHECK(r.weights == basis::computed);
+  CHECK(r.weights == evidence::computed);
   CHECK(r.budget->devices[0].budget.weights == bytes(files.total_bytes));
 
   q.where.pipeline_parallel = 2;
@@ -245,7 +244,7 @@ TEST_CASE("weights of files on the devices of a placement") {
   q.where = {};
   q.where.tensor_parallel = 2;
   r = make_plan(located(dense), q);
-  CHECK(r.weights == basis::estimated);
+  CHECK(r.weights == evidence::estimated);
   CHECK(r.budget->devices[1].budget.weights == bytes((2 * embedding + 4 * matrix) / 2 + 5 * norm));
 
   q.where = {};
@@ -271,23 +270,23 @@ TEST_CASE("vLLM on stages of different memory, and on replicas") {
   q.where.pipeline_parallel = 2;
   q.devices = {device_of(bytes(16 * 500 * position)), device_of(bytes(16 * 300 * position))};
   plan_report r = make_plan(located(dense), q);
-  CHECK(r.answer.figures["num_blocks"] == 600);  // each stage has half of the layers
+  CHECK(r.answer.figures()["num_blocks"] == 600);  // each stage has half of the layers
   CHECK(r.budget->tightest == 1);
   q.where = {};
   q.where.data_parallel = 2;
   r = make_plan(located(dense), q);
-  CHECK(r.answer.figures["num_blocks"] == 500);
+  CHECK(r.answer.figures()["num_blocks"] == 500);
   CHECK(r.budget->max_sequences->value == 9);  // dealt: 5 and 4, and the second replica holds 299 / 63 = 4
   CHECK(r.answer.total_bytes == 16 * 800 * position);
 }
 
 TEST_CASE("devices by name") {
-  CHECK(config::find_device("h100 pcie", "device").name == "NVIDIA H100 PCIe 80GB");
-  CHECK(config::find_device("NVIDIA GeForce RTX 4090", "device").usable_bytes == 25426206392);
-  CHECK(config::find_device("rtx4090", "device").name == config::find_device("RTX 4090", "device").name);
-  CHECK(testing::error_of<usage_error>([] { (void)config::find_device("H100", "device"); }).expected() ==
+  CHECK(find_device("h100 pcie", "device").name == "NVIDIA H100 PCIe 80GB");
+  CHECK(find_device("NVIDIA GeForce RTX 4090", "device").usable_bytes == 25426206392);
+  CHECK(find_device("rtx4090", "device").name == find_device("RTX 4090", "device").name);
+  CHECK(testing::error_of<usage_error>([] { (void)find_device("H100", "device"); }).expected() ==
         "one of NVIDIA H100 PCIe 80GB, NVIDIA H100 SXM5 80GB, NVIDIA H100 NVL 94GB");
-  CHECK(testing::error_of<usage_error>([] { (void)config::find_device("abacus", "device"); }).problem() ==
+  CHECK(testing::error_of<usage_error>([] { (void)find_device("abacus", "device"); }).problem() ==
         "neither a size nor a known device");
   for (const known_device& d : known_devices) {
     CHECK(d.usable_bytes > (1ULL << 32U));
@@ -300,19 +299,17 @@ TEST_CASE("devices by name") {
 
 namespace {
 
-config::located_config llama_8b() {
-  return {config::read_document(KVBUDGET_SOURCE_DIR "/examples/configs/llama-3.1-8b.json"), {}, {}};
-}
+located_config llama_8b() { return locate_config(KVBUDGET_SOURCE_DIR "/examples/configs/llama-3.1-8b.json"); }
 
-std::uint64_t sum_of_layers(const config::evaluation& e) {
+std::uint64_t sum_of_layers(const engine_answer& e) {
   std::uint64_t sum = 0;
-  for (const config::layer_bytes& l : e.layers) sum += l.k_bytes + l.v_bytes + l.other_bytes;
+  for (const layer_bytes& l : e.layers) sum += l.k_bytes + l.v_bytes + l.other_bytes;
   return sum;
 }
 
-std::uint64_t sum_of_pools(const config::evaluation& e) {
+std::uint64_t sum_of_pools(const engine_answer& e) {
   std::uint64_t sum = 0;
-  for (const config::pool_bytes& p : e.pools) sum += p.bytes;
+  for (const pool_bytes& p : e.pools) sum += p.bytes;
   return sum;
 }
 
@@ -328,10 +325,10 @@ TEST_CASE("without a device every request of the workload counts in vLLM's pool"
   CHECK(r.answer.devices[0].bytes == r.answer.total_bytes);
   CHECK_FALSE(r.budget);
 
-  q.work = config::workload{0, 0, 2, {1000, 2000}};
+  q.work = workload{0, 0, 2, {1000, 2000}};
   CHECK(make_plan(llama_8b(), q).answer.total_bytes == 394'264'576);  // 63 + 125 blocks
 
-  q.work = config::workload{1024, 0, 100, {}};
+  q.work = workload{1024, 0, 100, {}};
   for (const std::uint64_t replicas : {1U, 2U, 3U}) {
     q.where.data_parallel = replicas;
     const plan_report divided = make_plan(llama_8b(), q);
@@ -346,7 +343,7 @@ TEST_CASE("without a device every request of the workload counts in vLLM's pool"
 TEST_CASE("a pool whose size is known has a verdict without any device") {
   plan_question q = question(2000, 500, 1600);
   q.engine = "vllm";
-  q.settings["available_memory"] = 54'000'000'000;
+  q.options["available_memory"] = 54'000'000'000;
   plan_report r = make_plan(llama_8b(), q);
   REQUIRE(r.budget);
   CHECK(r.budget->devices.empty());
@@ -362,10 +359,10 @@ TEST_CASE("a pool whose size is known has a verdict without any device") {
 TEST_CASE("the engine's limit and the length of the requests are two things") {
   plan_question q = question(1500, 1000, 200);
   q.engine = "vllm";
-  q.settings["max_model_len"] = 131'072;
-  q.settings["available_memory"] = 64 * gib;
+  q.options["max_model_len"] = 131'072;
+  q.options["available_memory"] = 64 * gib;
   plan_report r = make_plan(llama_8b(), q);
-  CHECK(r.answer.settings["max_model_len"] == 131'072);
+  CHECK(r.answer.settings()["max_model_len"] == 131'072);
   CHECK(r.budget->max_sequences == limit{208, false, false});  // 32,767 blocks of 157 each
   CHECK(workload_bytes(r) == 200U * 157U * 2U * mib);
   CHECK(fits(r) == true);
@@ -376,7 +373,7 @@ TEST_CASE("the engine's limit and the length of the requests are two things") {
 TEST_CASE("per token and per sequence are of all ranks, as the cache beside them is") {
   plan_question q = question(8192, 0, 1);
   q.types.k = q.types.v = bf16;
-  for (const char* const engine : {"", "vllm"}) {
+  for (const char* const engine : {"none", "vllm"}) {
     q.engine = engine;
     q.where.tensor_parallel = 16;  // 8 heads, each on two ranks
     const plan_report r = make_plan(llama_8b(), q);
@@ -396,14 +393,14 @@ TEST_CASE("what was not given is untested, and never fits") {
   CHECK(fits(make_plan(located(dense), q)) == false);
   q.devices = {device_of(24_GiB)};
   q.devices[0].weights = 8_GiB;
-  q.weights = basis::given;
+  q.weights = evidence::given;
   CHECK(fits(make_plan(located(dense), q)) == true);
 }
 
 TEST_CASE("limits are not computed beside a cache that was observed") {
   plan_question q = question(1000, 0, 1);
   q.devices = {device_of(24_GiB)};
-  q.weights = basis::given;
+  q.weights = evidence::given;
   q.observed_cache = {30_GiB};
   const plan_report r = make_plan(located(dense), q);
   CHECK(fits(r) == false);
@@ -422,7 +419,7 @@ TEST_CASE("more positions than the model is made for are said to be") {
     }
     return false;
   };
-  for (const char* const engine : {"", "transformers", "llama.cpp"}) {
+  for (const char* const engine : {"none", "transformers", "llama.cpp"}) {
     CAPTURE(engine);
     CHECK(says(engine, 4097));
     CHECK_FALSE(says(engine, 4096));
@@ -445,10 +442,10 @@ TEST_CASE("a type that only engines know is answered as llama.cpp caches it, and
 TEST_CASE("a cache that the engine allocates whatever is asked of it must fit as well") {
   plan_question q;
   q.engine = "llama.cpp";
-  q.settings["n_ctx"] = 131'072;
+  q.options["n_ctx"] = 131'072;
   q.devices = {device_of(24_GiB)};
   q.devices[0].weights = 16_GB;
-  q.weights = basis::given;
+  q.weights = evidence::given;
   const plan_report r = make_plan(llama_8b(), q);
   CHECK(r.answer.total_bytes == 16 * gib);
   CHECK(r.budget->devices[0].cache_bytes == checked_count(16 * gib));
@@ -459,11 +456,11 @@ TEST_CASE("replicas of vLLM with requests of different lengths: each holds those
   const auto verdict = [](std::vector<std::uint64_t> lengths) {
     plan_question q;
     q.engine = "vllm";
-    q.work = config::workload{0, 0, lengths.size(), std::move(lengths)};
+    q.work = workload{0, 0, lengths.size(), std::move(lengths)};
     q.where.data_parallel = 2;
     q.devices = {device_of(24_GB)};
     q.devices[0].weights = 16_GB;
-    q.weights = basis::given;
+    q.weights = evidence::given;
     return fits(make_plan(llama_8b(), q));
   };
   // 3,813 usable blocks of 16 tokens in each
@@ -478,10 +475,10 @@ TEST_CASE("a known device is the engine's device too, and a size says nothing of
     q.engine = "vllm";
     q.devices = {device_of(24_GiB)};
     q.device_name = name;
-    return make_plan(llama_8b(), q).answer.settings["device"];
+    return make_plan(llama_8b(), q).answer.settings()["device"];
   };
   CHECK(device("NVIDIA GeForce RTX 4090") == "sm89 24GB");
   CHECK(device("NVIDIA T4") == "sm90 80GB");
   CHECK(device("") == "sm90 80GB");
-  CHECK_THROWS_AS(config::find_device("M1", "device"), usage_error);  // and not the SXM of 141 GB
+  CHECK_THROWS_AS(find_device("M1", "device"), usage_error);  // and not the SXM of 141 GB
 }

@@ -1,8 +1,10 @@
 // Several plans together: ranges, sweeps, comparisons and the terms that make a difference.
 #include "support/catch.hpp"
 
-#include <kvbudget/compare.hpp>
-#include <kvbudget/sweep.hpp>
+#include <kvbudget/input/document.hpp>
+#include <kvbudget/kvbudget.hpp>
+#include <kvbudget/report/comparison_words.hpp>
+#include <kvbudget/report/sheet.hpp>
 
 using namespace kvbudget;
 
@@ -10,20 +12,20 @@ namespace {
 
 using strings = std::vector<std::string>;
 
-config::located_config example(const std::string& name) {
-  return config::locate_config(std::string(KVBUDGET_SOURCE_DIR) + "/examples/configs/" + name + ".json");
+located_config example(const std::string& name) {
+  return locate_config(std::string(KVBUDGET_SOURCE_DIR) + "/examples/configs/" + name + ".json");
 }
 
 plan_question asked(const std::string& engine, std::uint64_t prompt, std::uint64_t sequences = 1) {
   plan_question q;
   q.engine = engine;
-  q.work = config::workload{prompt, 0, sequences, {}};
+  q.work = workload{prompt, 0, sequences, {}};
   return q;
 }
 
 compared_plan compared(const std::string& model, const plan_question& q) {
   const auto located = example(model);
-  named_plan made = try_plan(model + (q.engine.empty() ? "" : " (" + q.engine + ")"), located.config.file,
+  named_plan made = try_plan(model + (q.engine == "none" ? "" : " (" + q.engine + ")"), located.file,
                              [&] { return make_plan(located, q); });
   return count_plan(located, q, std::move(made));
 }
@@ -46,7 +48,7 @@ sweep_report sweep_of(const std::string& model, const plan_question& question, c
   for (const std::string& value : lengths) {
     plan_question q = question;
     q.work->prompt = std::stoull(value);
-    r.series[0].points.push_back({value, try_plan(model, located.config.file, [&] { return make_plan(located, q); })});
+    r.series[0].points.push_back({value, try_plan(model, located.file, [&] { return make_plan(located, q); })});
   }
   return r;
 }
@@ -80,14 +82,14 @@ TEST_CASE("ranges") {
 }
 
 TEST_CASE("what a model is made for, and what it is called") {
-  CHECK(longest_context(example("llama-3.1-8b").config) == 131'072);
-  CHECK(longest_context(example("deepseek-v3").config) == 163'840);
-  CHECK(longest_context(config::parse_document(R"({"model_type":"gpt2"})", "")) == 1024);  // the class's default
-  CHECK(longest_context(config::parse_document(
-            R"({"model_type":"gemma3","text_config":{"max_position_embeddings":777}})", "")) == 777);
-  CHECK(longest_context(config::parse_document(
-            R"({"general.architecture":"llama","llama.context_length":8192,"llama.block_count":1})", "")) == 8192);
-  CHECK(longest_context(config::parse_document(R"({"model_type":"mamba"})", "")) == std::nullopt);
+  CHECK(longest_context(example("llama-3.1-8b")) == 131'072);
+  CHECK(longest_context(example("deepseek-v3")) == 163'840);
+  CHECK(longest_context(parse_config(R"({"model_type":"gpt2"})")) == 1024);  // the class's default
+  CHECK(longest_context(parse_config(R"({"model_type":"gemma3","text_config":{"max_position_embeddings":777}})")) ==
+        777);
+  CHECK(longest_context(parse_config(
+            R"({"general.architecture":"llama","llama.context_length":8192,"llama.block_count":1})")) == 8192);
+  CHECK(longest_context(parse_config(R"({"model_type":"mamba"})")) == std::nullopt);
   CHECK(model_name("a/b/config.json") == "b");
   CHECK(model_name("a/llama-3.1-8b.json") == "llama-3.1-8b");
   CHECK(model_name("x/Qwen__Qwen3-8B_config.json") == "Qwen__Qwen3-8B");
@@ -99,7 +101,7 @@ TEST_CASE("what a model is made for, and what it is called") {
   CHECK(model_names({"a/m.json", "b/m.json"}) == strings{"a/m.json", "b/m.json"});
 }
 
-TEST_CASE("what is thrown about an input becomes the reason, and the gravest counts") {
+TEST_CASE("what is thrown about an input becomes the reason, and the worst_of counts") {
   const auto thrown = [](const auto& e) { return try_plan("n", "s", [&]() -> plan_report { throw e; }); };
   CHECK(thrown(usage_error({"", "o", "v"}, "p", "x")).result == outcome::wrong_usage);
   CHECK(thrown(config_error({"f", "/o", "v"}, "p", "x")).result == outcome::not_understood);
@@ -108,15 +110,15 @@ TEST_CASE("what is thrown about an input becomes the reason, and the gravest cou
         "n: too large: sizes and counts that together stay below 2^64 bytes");
   CHECK(thrown(config_error({"f", "/o", "v"}, "p", "x")).reason == "f: /o: v: p: x");
   CHECK_THROWS_AS(thrown(std::bad_alloc()), std::bad_alloc);
-  CHECK(gravest(outcome::answered, outcome::does_not_fit) == outcome::does_not_fit);
-  CHECK(gravest(outcome::engine_refuses, outcome::does_not_fit) == outcome::engine_refuses);
-  CHECK(gravest(outcome::engine_refuses, outcome::not_understood) == outcome::not_understood);
-  CHECK(gravest(outcome::wrong_usage, outcome::engine_refuses) == outcome::wrong_usage);
-  CHECK(gravest(outcome::answered, outcome::answered) == outcome::answered);
+  CHECK(worst_of(outcome::answered, outcome::does_not_fit) == outcome::does_not_fit);
+  CHECK(worst_of(outcome::engine_refuses, outcome::does_not_fit) == outcome::engine_refuses);
+  CHECK(worst_of(outcome::engine_refuses, outcome::not_understood) == outcome::not_understood);
+  CHECK(worst_of(outcome::wrong_usage, outcome::engine_refuses) == outcome::wrong_usage);
+  CHECK(worst_of(outcome::answered, outcome::answered) == outcome::answered);
 }
 
 TEST_CASE("terms of a model whose layers are alike are what its config says") {
-  const compared_plan p = compared("llama-3.1-8b", asked("", 8192, 2));
+  const compared_plan p = compared("llama-3.1-8b", asked("none", 8192, 2));
   REQUIRE(p.counts);
   const cache_counts& c = *p.counts;
   CHECK(c.positions == 16'384);
@@ -133,24 +135,24 @@ TEST_CASE("terms of a model whose layers are alike are what its config says") {
 
 TEST_CASE("terms of layers that differ are means over what they keep") {
   // 21 of 42 layers keep 4096 of 8192 positions.
-  CHECK(compared("gemma-2-9b-it", asked("", 8192)).value(2) == 0.75);
-  CHECK(compared("gemma-2-9b-it", asked("", 4096)).value(2) == 1);
+  CHECK(compared("gemma-2-9b-it", asked("none", 8192)).value(2) == 0.75);
+  CHECK(compared("gemma-2-9b-it", asked("none", 4096)).value(2) == 1);
   // A latent counts as one head of 512 + 64.
-  CHECK(compared("deepseek-v3", asked("", 100)).value(3) == 1);
-  CHECK(compared("deepseek-v3", asked("", 100)).value(4) == 576);
+  CHECK(compared("deepseek-v3", asked("none", 100)).value(3) == 1);
+  CHECK(compared("deepseek-v3", asked("none", 100)).value(4) == 576);
   // 12 layers of attention, 36 with a state of 2,162,688 bytes.
-  const compared_plan hybrid = compared("qwen3-next-80b-a3b", asked("", 8192));
+  const compared_plan hybrid = compared("qwen3-next-80b-a3b", asked("none", 8192));
   CHECK(hybrid.value(1) == 12);
   CHECK(hybrid.counts->stored_bytes - hybrid.counts->position_bytes == 77'856'768);
 }
 
 TEST_CASE("the ratio is the product of the terms that differ") {
-  for (const char* const engine : {"", "transformers", "llama.cpp", "vllm"}) {
+  for (const char* const engine : {"none", "transformers", "llama.cpp", "vllm"}) {
     for (const char* const model : {"llama-3.1-8b", "gemma-2-9b-it", "deepseek-v3", "qwen3-next-80b-a3b"}) {
       for (const std::uint64_t n : {1U, 1000U, 8192U}) {
         CAPTURE(engine, model, n);
         const cache_difference d =
-            difference_of(compared(model, asked(engine, n, 3)), compared("llama-3.1-8b", asked("", 5000)));
+            difference_of(compared(model, asked(engine, n, 3)), compared("llama-3.1-8b", asked("none", 5000)));
         CHECK(std::fabs(product_of(d) / d.ratio - 1) < 1e-12);
       }
     }
@@ -158,9 +160,9 @@ TEST_CASE("the ratio is the product of the terms that differ") {
 }
 
 TEST_CASE("the term that makes the difference") {
-  const comparison c = compare({compared("llama-3.1-8b", asked("", 8192)), compared("gemma-2-9b-it", asked("", 8192)),
-                                compared("llama-3.1-8b", asked("transformers", 8192)),
-                                compared("gemma-2-9b-it", asked("llama.cpp", 8192))});
+  const comparison c = compare(
+      {compared("llama-3.1-8b", asked("none", 8192)), compared("gemma-2-9b-it", asked("none", 8192)),
+       compared("llama-3.1-8b", asked("transformers", 8192)), compared("gemma-2-9b-it", asked("llama.cpp", 8192))});
   REQUIRE(c.differences.size() == 3);
   const cache_difference& gemma = c.differences[0];
   CHECK(terms_of(gemma) ==
@@ -194,12 +196,9 @@ TEST_CASE("element types differ in one term, and an engine without sizes counts 
 }
 
 TEST_CASE("a cache of states alone has no terms of positions") {
-  const auto located = config::located_config{
-      config::parse_document(R"({"model_type":"mamba","dtype":"float32","num_hidden_layers":2,"hidden_size":8})",
-                             "mamba"),
-      {},
-      ""};
-  const plan_question q = asked("", 100);
+  const auto located =
+      parse_config(R"({"model_type":"mamba","dtype":"float32","num_hidden_layers":2,"hidden_size":8})", "mamba");
+  const plan_question q = asked("none", 100);
   const compared_plan mamba = count_plan(located, q, try_plan("mamba", "mamba", [&] { return make_plan(located, q); }));
   REQUIRE(mamba.counts);
   CHECK_FALSE(mamba.has_positions());
@@ -211,27 +210,26 @@ TEST_CASE("a cache of states alone has no terms of positions") {
 }
 
 TEST_CASE("a plan whose bare tensors are unknown stays, and says so") {
-  const auto located = config::located_config{
-      config::parse_document(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","num_hidden_layers":2,)"
-                             R"("hidden_size":256,"num_attention_heads":4,"max_position_embeddings":4096,)"
-                             R"("intermediate_size":512,"vocab_size":1000})",
-                             "silent"),
-      {},
-      ""};
+  const auto located =
+      parse_config(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","num_hidden_layers":2,)"
+                   R"("hidden_size":256,"num_attention_heads":4,"max_position_embeddings":4096,)"
+                   R"("intermediate_size":512,"vocab_size":1000})",
+                   "silent");
   plan_question q = asked("vllm", 100);
-  q.settings = {{"kv_cache_dtype", "fp8_e5m2"}};
+  q.options = {{"kv_cache_dtype", "fp8_e5m2"}};
   const compared_plan known = count_plan(located, q, try_plan("fp8", "silent", [&] { return make_plan(located, q); }));
   CAPTURE(known.result.reason);
   REQUIRE(known.counts);
   CHECK(known.value(5) == 1);
-  plan_question bare = asked("", 100);
+  plan_question bare = asked("none", 100);
   bare.types = {q8_0, q4_0};
   const comparison c =
       compare({count_plan(located, bare, try_plan("bare", "silent", [&] { return make_plan(located, bare); }))});
   CHECK(to_csv(c).find("\nbare,none,q8_0,q4_0,") != std::string::npos);
-  config::located_config other = located;
-  other.config.root["model_type"] = "unheard_of";
-  other.config.root["architectures"] = {"UnheardOfForCausalLM"};
+  detail::config::json root = located.config->root;
+  root["model_type"] = "unheard_of";
+  root["architectures"] = {"UnheardOfForCausalLM"};
+  const located_config other = parse_config(root.dump());
   const compared_plan unknown = count_plan(other, q, try_plan("fp8", "silent", [&] { return make_plan(located, q); }));
   CHECK_FALSE(unknown.counts);
   CHECK(unknown.result.result == outcome::answered);
@@ -247,17 +245,18 @@ TEST_CASE("a comparison in its forms") {
       count_plan(located, wrong, try_plan("llama (vllm)", "llama", [&] { return make_plan(located, wrong); }));
   CHECK(refused.result.result != outcome::answered);
   const comparison c =
-      compare({refused, compared("llama-3.1-8b", asked("", 8192)), compared("gemma-2-9b-it", asked("", 8192))});
+      compare({refused, compared("llama-3.1-8b", asked("none", 8192)), compared("gemma-2-9b-it", asked("none", 8192))});
   REQUIRE(c.differences.size() == 1);
   CHECK(c.differences[0].against == 1);
-  const config::json j = to_json(c);
+  const detail::config::json j = to_json(c);
   CHECK(j["schema"] == "kvbudget.compare/1");
   CHECK(j["plans"].size() == 3);
   CHECK(j["plans"][0]["error"] == refused.result.reason);
   CHECK(j["plans"][1]["schema"] == "kvbudget.plan/1");
   CHECK(j["plans"][1]["counts"]["allocated_bytes"] == 1'073'741'824);
-  CHECK(j["plans"][2]["kinds"][0] ==
-        config::json{{"kind", "sliding_attention"}, {"stored_bytes", 704'643'072}, {"allocated_bytes", 704'643'072.0}});
+  CHECK(j["plans"][2]["kinds"][0] == detail::config::json{{"kind", "sliding_attention"},
+                                                          {"stored_bytes", 704'643'072},
+                                                          {"allocated_bytes", 704'643'072.0}});
   CHECK(j["differences"][0]["first"] == "layers that keep positions");
   CHECK(j["differences"][0]["largest"] == "elements of K and V per head");
   CHECK(to_table(c).find("wrong usage: ") != std::string::npos);
@@ -265,7 +264,7 @@ TEST_CASE("a comparison in its forms") {
 }
 
 TEST_CASE("a sweep in its forms") {
-  const sweep_report r = sweep_of("gemma-2-9b-it", asked("", 1), {"1024", "4096", "8192"});
+  const sweep_report r = sweep_of("gemma-2-9b-it", asked("none", 1), {"1024", "4096", "8192"});
   CHECK(to_csv(r) ==
         "model,engine,length,cache_bytes,cache_gib,device,device_cache_bytes,weights_bytes,overhead_bytes,total_bytes,"
         "usable_bytes,fits,max_length,max_sequences,reason\n"
@@ -283,12 +282,13 @@ TEST_CASE("a sweep in its forms") {
         "bare tensors of the stored positions; 1 sequence\n\n"
         "| length | cache bytes | cache |\n| ---: | ---: | ---: |\n| 1,024 | 352,321,536 | 0.328 GiB |\n"
         "| 4,096 | 1,409,286,144 | 1.312 GiB |\n| 8,192 | 2,113,929,216 | 1.969 GiB |\n");
-  const config::json j = to_json(r);
+  const detail::config::json j = to_json(r);
   CHECK(j["schema"] == "kvbudget.sweep/1");
   CHECK(j["plans"].size() == 3);
   CHECK(j["plans"][1]["schema"] == "kvbudget.plan/1");
   CHECK(j["plans"][1]["cache"]["total_bytes"] == 1'409'286'144);
-  CHECK(j["plans"][1]["swept"] == config::json{{"option", "length"}, {"value", 4096}, {"series", "gemma-2-9b-it"}});
+  CHECK(j["plans"][1]["swept"] ==
+        detail::config::json{{"option", "length"}, {"value", 4096}, {"series", "gemma-2-9b-it"}});
   const plot p = to_plot(r);
   CHECK(p.title == "KV cache of gemma-2-9b-it against context length");
   CHECK(p.areas.empty());
@@ -297,9 +297,9 @@ TEST_CASE("a sweep in its forms") {
 }
 
 TEST_CASE("a sweep on a device is a stack below its limit, and a plan that fails is a row") {
-  plan_question q = asked("", 1, 4);
+  plan_question q = asked("none", 1, 4);
   q.devices = {device_budget{24_GiB, {9, 10}, 8_GiB, 1_GiB, {0, 1}}};
-  q.weights = q.overhead = basis::given;
+  q.weights = q.overhead = evidence::given;
   sweep_report r = sweep_of("llama-3.1-8b", q, {"8192", "32768"});
   r.series[0].points.push_back({"65536", try_plan("x", "x", []() -> plan_report {
                                   throw engine_refusal({"", "n", "65536"}, "longer than it serves", "less");
@@ -324,9 +324,9 @@ TEST_CASE("values that are no numbers stand side by side; a limit that moves is 
   const auto located = example("llama-3.1-8b");
   sweep_report r{"device", {{"llama", {}}}, ""};
   for (const char* const size : {"24GiB", "80GB"}) {
-    plan_question q = asked("", 8192);
+    plan_question q = asked("none", 8192);
     q.devices = {device_budget{parse_bytes(size), {1, 1}, 8_GiB, 0_B, {0, 1}}};
-    q.weights = basis::given;
+    q.weights = evidence::given;
     r.series[0].points.push_back({size, try_plan("llama", "llama", [&] { return make_plan(located, q); })});
   }
   const plot p = to_plot(r);

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include <kvbudget/plot.hpp>
+#include <kvbudget/report/svg.hpp>
+#include <kvbudget/report/plot.hpp>
 
 using namespace kvbudget;
 

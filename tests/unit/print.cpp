@@ -4,8 +4,8 @@
 #include <sstream>
 #include <string>
 
-#include <kvbudget/format.hpp>
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/report/format.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <kvbudget/ledger/from_layers.hpp>
 
 using namespace kvbudget;

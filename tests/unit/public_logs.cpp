@@ -1,5 +1,6 @@
 // Figures that engines printed in public logs, digit by digit (tests/data/PUBLIC_LOGS.md). A figure lends only its
 // form to ours: the unit, the number of decimals, whether thousands are separated.
+#include "support/asking.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -9,10 +10,12 @@
 #include <string>
 #include <vector>
 
-#include <kvbudget/config/engines.hpp>
+#include <kvbudget/engines/llama_cpp/evaluate.hpp>
+#include <kvbudget/engines/vllm/evaluate.hpp>
+#include <kvbudget/engines/engines.hpp>
 
 using namespace kvbudget;
-using config::json;
+using detail::config::json;
 
 namespace {
 
@@ -76,9 +79,9 @@ std::map<std::string, std::uint64_t> figures_of(const json& figures, const json&
   return {};
 }
 
-json llama_cpp_line(const config::evaluation& e, const json& line) {
+json llama_cpp_line(const engine_answer& e, const json& line) {
   json ours = json::object();
-  const auto figures = figures_of(e.figures, line);
+  const auto figures = figures_of(e.figures(), line);
   for (const auto& [key, value] : line.items()) {
     if (key == "cache" || key == "device") ours[key] = value;
     else if (figures.count(key) == 0) ours[key] = "none";
@@ -89,7 +92,7 @@ json llama_cpp_line(const config::evaluation& e, const json& line) {
 }
 
 /// Whether our own log lines hold these figures too, in one line. Older versions printed other decimals.
-bool is_in_log(const config::evaluation& e, const json& line) {
+bool is_in_log(const engine_answer& e, const json& line) {
   if (!line.contains("cache") || line["cache"] == "all") return true;
   const std::string name = line["cache"] == "recurrent" ? "llama_memory_recurrent: " : "llama_kv_cache: ";
   std::vector<std::string> parts;
@@ -103,7 +106,8 @@ bool is_in_log(const config::evaluation& e, const json& line) {
       parts.push_back(key == "size" ? "size = " + text : "): " + text);
     }
   }
-  for (const json& printed : e.figures["log"]) {
+  const json log = e.figures()["log"];
+  for (const json& printed : log) {
     std::string text;
     for (const char c : text_of(printed)) {
       if (c != ' ' || text.empty() || text.back() != ' ') text += c;
@@ -119,8 +123,8 @@ bool is_in_log(const config::evaluation& e, const json& line) {
 }
 
 /// vLLM: the same figures out of the lines that we print, or of the settings in force.
-json vllm_line(const config::evaluation& e, const json& line) {
-  const std::string printed = text_of(e.figures.value("printed", json()));
+json vllm_line(const engine_answer& e, const json& line) {
+  const std::string printed = text_of(e.figures().value("printed", json()));
   const std::string padding = " padding layers beside the ";
   std::uint64_t padding_layers = 0, padded_layers = 0;
   for (const std::string& note : e.notes) {
@@ -128,7 +132,10 @@ json vllm_line(const config::evaluation& e, const json& line) {
     if (at == note.npos) continue;
     padding_layers = std::stoull(note);
     const std::string kind = between(note, padding, " layers");
-    for (const config::layer_bytes& l : e.layers) padded_layers += l.kind == kind ? 1U : 0U;
+    const json groups = e.figures()["groups"];
+    for (const json& group : groups) {
+      if (group["spec"]["type"] == kind) padded_layers += group["num_layers"].get<std::uint64_t>();
+    }
   }
   json ours = json::object();
   for (const auto& [key, value] : line.items()) {
@@ -143,8 +150,8 @@ json vllm_line(const config::evaluation& e, const json& line) {
     if (key == "needed") text = between(e.refusal, "), (", " KV cache is needed");
     if (key == "available") text = between(e.refusal, "available KV cache memory (", ")");
     if (key == "estimated") text = between(e.refusal, "estimated maximum model length is ", ".");
-    if (key == "blocks") text = e.figures.value("num_blocks", json()).dump();
-    if (key == "block_size") text = e.settings["block_size"].dump();
+    if (key == "blocks") text = e.figures().value("num_blocks", json()).dump();
+    if (key == "block_size") text = e.settings()["block_size"].dump();
     if (key == "padding_layers") text = std::to_string(padding_layers);
     if (key == "padding_share" && padded_layers != 0) {
       const double share = static_cast<double>(padding_layers) / static_cast<double>(padded_layers);
@@ -168,15 +175,15 @@ std::vector<std::uint64_t> memories_printed_as(const std::string& text, std::uin
   return list;
 }
 
-std::uint64_t smallest_block(const config::evaluation& e) {
-  const json& bytes = e.figures["bytes_per_block"];
+std::uint64_t smallest_block(const engine_answer& e) {
+  const json bytes = e.figures()["bytes_per_block"];
   if (!bytes.is_array()) return bytes.get<std::uint64_t>();
   std::uint64_t least = bytes[0].get<std::uint64_t>();
   for (const json& stage : bytes) least = std::min(least, stage.get<std::uint64_t>());
   return least;
 }
 
-json vllm_lines(const config::evaluation& e, const json& printed) {
+json vllm_lines(const engine_answer& e, const json& printed) {
   json ours = json::array();
   for (const json& line : printed) ours.push_back(vllm_line(e, line));
   return ours;
@@ -185,7 +192,8 @@ json vllm_lines(const config::evaluation& e, const json& printed) {
 }  // namespace
 
 TEST_CASE("public logs: the same digits") {
-  const config::document file = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/public_logs.json");
+  const detail::config::document file =
+      detail::config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/public_logs.json");
   std::map<std::string, int> cases;
   for (const json& one : file.root["cases"]) {
     const std::string engine = one["engine"], id = one["id"], of_config = one["config"];
@@ -193,11 +201,11 @@ TEST_CASE("public logs: the same digits") {
     ++cases[engine];
     REQUIRE(file.root["configs"].contains(of_config));
     REQUIRE(!one["printed"].empty());
-    const config::document config{file.root["configs"][of_config], id};
+    const detail::config::document config{file.root["configs"][of_config], id};
     json settings = one["settings"];
     if (engine != "vllm") {
       if (!settings.contains("defaults")) settings["defaults"] = "c_api";  // what a log did not say was inferred so
-      const config::evaluation e = config::find_engine("llama.cpp").evaluate(config, nullptr, settings);
+      const engine_answer e = detail::llama_cpp::evaluate(config, testing::asked(settings));
       REQUIRE(e.refusal == "");
       for (const json& line : one["printed"]) {
         CHECK(llama_cpp_line(e, line).dump() == line.dump());
@@ -205,7 +213,9 @@ TEST_CASE("public logs: the same digits") {
       }
       continue;
     }
-    const auto evaluate = config::find_engine("vllm").evaluate;
+    const auto evaluate = [](const detail::config::document& d, const json* quant, const json& options) {
+      return detail::vllm::evaluate(d, quant, testing::asked(options));
+    };
     const json& printed = one["printed"];
     if (!one.contains("memory")) {
       CHECK(vllm_lines(evaluate(config, nullptr, settings), printed).dump() == printed.dump());

@@ -1,7 +1,7 @@
 // Sizes, shares and element types as people write them; sizes as they are printed.
 #include "support/catch.hpp"
 
-#include <kvbudget/spelling.hpp>
+#include <kvbudget/input/spelling.hpp>
 
 using namespace kvbudget;
 

@@ -21,7 +21,7 @@ std::string refused_at(std::string_view config, const json& o = one_token) {
   return error_of<config_error>([&] { (void)evaluate(config, o); }).pointer();
 }
 
-bool notes_say(const config::evaluation& e, std::string_view words) {
+bool notes_say(const engine_answer& e, std::string_view words) {
   for (const std::string& note : e.notes) {
     if (note.find(words) != note.npos) return true;
   }

@@ -15,7 +15,7 @@ namespace {
 json options(const char* text) { return json::parse(text); }
 
 /// Positions that each layer keeps, from layers of equal K and V of `row` bytes.
-std::vector<std::uint64_t> kept(const config::evaluation& e, std::uint64_t row) {
+std::vector<std::uint64_t> kept(const engine_answer& e, std::uint64_t row) {
   std::vector<std::uint64_t> result;
   for (const auto& layer : e.layers) result.push_back(layer.k_bytes / row);
   return result;
@@ -75,9 +75,9 @@ TEST_CASE("attention is named from the config, with the heads of K and V") {
     }
     CHECK(e.total_bytes == 2 * row.layers * tensor);
     for (const auto& s : e.sources) {
-      if (s.quantity == "num_attention_heads") CHECK(s.value == row.heads);
-      if (s.quantity == "num_key_value_heads") CHECK(s.value == row.kv_heads);
-      if (s.quantity == "head_dim") CHECK(s.value == row.head_dim);
+      if (s.quantity == "num_attention_heads") CHECK(s.value == json_value(row.heads));
+      if (s.quantity == "num_key_value_heads") CHECK(s.value == json_value(row.kv_heads));
+      if (s.quantity == "head_dim") CHECK(s.value == json_value(row.head_dim));
     }
   }
 }
@@ -125,12 +125,12 @@ TEST_CASE("folded, as an array and as JSON: the same bytes under every policy") 
     if (i % 6 == 5) array[i] = full;
     else array[i] = sliding;
   }
-  const config::document d = parse(
+  const detail::config::document d = parse(
       R"({"model_type": "gemma3_text", "num_hidden_layers": 24, "num_attention_heads": 8, "num_key_value_heads": 4,
                                        "head_dim": 256, "sliding_window": 1024})");
-  transformers::read_options o;
+  detail::transformers::read_options o;
   o.k_type = o.v_type = o.model_type = bf16;
-  const model read = transformers::read_model(d, o).layers;
+  const model read = detail::transformers::read_model(d, o).layers;
   CHECK(read.kinds().size() == 2);
   CHECK(read.layers().size() == 24);
 
@@ -147,14 +147,14 @@ TEST_CASE("folded, as an array and as JSON: the same bytes under every policy") 
     same(padded{}, batch);
     same(static_reservation{8192_tokens}, batch);
     same(paged{16_tokens}, batch);
-    same(transformers::dynamic_cache{}, batch);
-    same(transformers::dynamic_cache_storage{}, batch);
-    same(transformers::static_cache{8192_tokens, 0_tokens}, batch);
+    same(detail::transformers::dynamic_cache{}, batch);
+    same(detail::transformers::dynamic_cache_storage{}, batch);
+    same(detail::transformers::static_cache{8192_tokens, 0_tokens}, batch);
   }
   same(stored_positions{}, ragged_batch<std::uint32_t>(lengths));
   same(padded{}, ragged_batch<std::uint32_t>(lengths));
   same(paged{256_tokens}, ragged_batch<std::uint32_t>(lengths));
-  same(transformers::dynamic_cache{}, ragged_batch<std::uint32_t>(lengths));
+  same(detail::transformers::dynamic_cache{}, ragged_batch<std::uint32_t>(lengths));
   CHECK(cache_formula{read, stored_positions{}}.max_length(8_GiB, 3) ==
         cache_formula{folded, stored_positions{}}.max_length(8_GiB, 3));
 }
@@ -235,7 +235,7 @@ TEST_CASE("storage after a long prefill and after a step") {
       R"({"model_type": "mistral", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4,
                                  "sliding_window": 8, "dtype": "float16"})";
   const auto storage = [&](const char* o) {
-    return evaluate(config, options(o)).figures["storage_bytes"].get<std::uint64_t>();
+    return evaluate(config, options(o)).figures()["storage_bytes"].get<std::uint64_t>();
   };
   CHECK(bytes_of(config, options(R"({"seq_len": 100})")) == 2 * 7 * 256);
   CHECK(storage(R"({"seq_len": 100})") == 2 * 100 * 256);
@@ -352,7 +352,7 @@ TEST_CASE("a version outside the known range is answered by the nearest, with a 
 }
 
 TEST_CASE("versions are ordered number by number") {
-  using config::engine_version;
+  using detail::config::engine_version;
   STATIC_REQUIRE(engine_version{5, 4, 0} < engine_version{5, 14, 0});
   STATIC_REQUIRE(engine_version{4, 57, 6} < engine_version{5, 0, 0});
   CHECK(engine_version::parse("5.4") == engine_version{5, 4, 0});
@@ -392,15 +392,15 @@ TEST_CASE("a static cache refuses a request that is longer") {
   const auto e =
       evaluate(config, options(R"({"cache": "static", "max_cache_len": 32, "seq_len": 30, "decode_steps": 3})"));
   CHECK(e.refusal == "the request is longer than max_cache_len 32");
-  CHECK(e.figures["error"] == e.refusal);
+  CHECK(e.figures()["error"] == e.refusal);
 }
 
 TEST_CASE("a static cache inverts to its own length, a dynamic one to what fits") {
   const char* const config =
       R"({"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 4, "dtype": "float16"})";
-  const auto longest = [&](const config::evaluation& e, std::uint64_t budget) {
+  const auto longest = [&](const engine_answer& e, std::uint64_t budget) {
     return largest_that_fits([&](std::uint64_t n) {
-      config::workload w;
+      workload w;
       w.generated = n;
       return e.devices.front().peak_bytes(w).fits(budget);
     });

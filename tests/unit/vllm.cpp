@@ -1,11 +1,12 @@
 // vLLM: every rule alone with exact numbers, whole models, refusals, options, inverses against a plain search.
+#include "support/asking.hpp"
 #include "support/catch.hpp"
 
-#include <kvbudget/config/vllm.hpp>
+#include <kvbudget/engines/vllm/evaluate.hpp>
 
 using namespace kvbudget;
-using config::json;
-using namespace kvbudget::vllm;
+using detail::config::json;
+using namespace kvbudget::detail::vllm;
 
 namespace {
 
@@ -58,9 +59,11 @@ std::vector<std::uint64_t> sizes(const kv_cache_groups& groups) {
 }
 using list = std::vector<std::uint64_t>;
 
-config::document document(const json& config) { return {config, "config.json"}; }
-config::evaluation run(const json& config, const json& options) { return evaluate(document(config), nullptr, options); }
-json figures(const json& config, const json& options) { return run(config, options).figures; }
+detail::config::document document(const json& config) { return {config, "config.json"}; }
+engine_answer run(const json& config, const json& options) {
+  return evaluate(document(config), nullptr, testing::asked(options));
+}
+json figures(const json& config, const json& options) { return run(config, options).figures(); }
 
 template <class Error>
 json error_of(const json& config, const json& options) {
@@ -420,10 +423,10 @@ TEST_CASE("vllm: whole models") {
     CHECK(f["groups"].size() == 2);
   }
   SECTION("Qwen3.5-27B") {
-    const config::evaluation e = run(qwen35_27b(), {{"available_memory", forty_gib}});
-    CHECK(e.figures["bytes_per_block"] == 51380224);
-    CHECK(e.figures["blocks_per_request"] == 341);
-    CHECK(e.settings["block_size"] == 784);
+    const engine_answer e = run(qwen35_27b(), {{"available_memory", forty_gib}});
+    CHECK(e.figures()["bytes_per_block"] == 51380224);
+    CHECK(e.figures()["blocks_per_request"] == 341);
+    CHECK(e.settings()["block_size"] == 784);
     CHECK(e.attention == "hybrid");
     CHECK(e.state_bytes_per_sequence == 6ULL * 51380224);
     // One draft layer makes a fifth group of attention, and every state longer.
@@ -449,41 +452,41 @@ TEST_CASE("vllm: whole models") {
     CHECK(f["groups"].size() == 6);
     CHECK(f["groups"][5]["spec"]["block_size"] == 32);
     CHECK(f["attention_backends"] == json({"TRITON_FLASH_ATTN"}));
-    CHECK(run(gemma4_26b(), {{"kv_cache_dtype", "fp8"}}).settings["block_size"] == 64);
+    CHECK(run(gemma4_26b(), {{"kv_cache_dtype", "fp8"}}).settings()["block_size"] == 64);
     CHECK(figures(gemma4_26b(), {{"kv_cache_dtype", "fp8"}, {"block_size", 32}})["attention_backends"] ==
           json({"TRITON_ATTN"}));
-    const config::evaluation a100 = run(gemma4_26b(), {{"device", "A100"}});
-    CHECK(a100.settings["max_num_batched_tokens"] == 2496);
+    const engine_answer a100 = run(gemma4_26b(), {{"device", "A100"}});
+    CHECK(a100.settings()["max_num_batched_tokens"] == 2496);
   }
   SECTION("a linear model says what a token costs") {
-    const config::evaluation e = run(llama(), {{"available_memory", forty_gib}, {"tensor_parallel_size", 2}});
+    const engine_answer e = run(llama(), {{"available_memory", forty_gib}, {"tensor_parallel_size", 2}});
     CHECK(e.bytes_per_token == 131072);  // on both ranks
     CHECK(e.pools.size() == 2);
     CHECK(e.total_bytes == 2 * e.pools[0].bytes);
     std::uint64_t sum = 0;
-    for (const config::layer_bytes& l : e.layers) sum += l.k_bytes + l.v_bytes + l.other_bytes;
-    CHECK(sum == 2 * e.figures["request_bytes"].get<std::uint64_t>());
+    for (const layer_bytes& l : e.layers) sum += l.k_bytes + l.v_bytes + l.other_bytes;
+    CHECK(sum == 2 * e.figures()["request_bytes"].get<std::uint64_t>());
   }
 }
 
 TEST_CASE("vllm: measured cases") {
   // vllm-random.json: kinds that random configs found.
-  json cases = config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm.json").root;
-  for (const json& c : config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm-random.json").root)
+  json cases = detail::config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm.json").root;
+  for (const json& c : detail::config::read_document(KVBUDGET_SOURCE_DIR "/tests/data/vllm-random.json").root)
     cases.push_back(c);
   std::size_t runs = 0;
   for (const json& c : cases) {
-    const config::document config{c["config"], "config.json"};
+    const detail::config::document config{c["config"], "config.json"};
     const json* const quant = c.contains("hf_quant_config") ? &c["hf_quant_config"] : nullptr;
     for (const json& r : c["runs"]) {
       ++runs;
       json options = r["settings"];
       options["version"] = c["engine_version"];
-      const config::evaluation e = evaluate(config, quant, options);
+      const engine_answer e = evaluate(config, quant, testing::asked(options));
       INFO(c["id"].get<std::string>() << " " << r["name"].get<std::string>());
       std::string different;
       for (const auto& [name, expected] : r["expect"].items()) {
-        if (name == "error" ? !e.refusal.empty() : name == "groups" || e.figures.value(name, json()) == expected)
+        if (name == "error" ? !e.refusal.empty() : name == "groups" || e.figures().value(name, json()) == expected)
           continue;
         different += name + " ";
       }
@@ -501,9 +504,9 @@ TEST_CASE("vllm: measured cases") {
         }
       };
       if (!groups.empty() && groups[0].is_array()) {
-        for (std::size_t s = 0; s < groups.size(); ++s) compare(groups[s], e.figures["groups"][s]);
+        for (std::size_t s = 0; s < groups.size(); ++s) compare(groups[s], e.figures()["groups"][s]);
       } else if (!groups.empty()) {
-        compare(groups, e.figures["groups"]);
+        compare(groups, e.figures()["groups"]);
       }
       CHECK(different == "");
     }
@@ -578,17 +581,17 @@ TEST_CASE("vllm: releases") {
     return run(gpt_oss_20b(), {{"version", version}, {"available_memory", memory}});
   };
   // Measured in each release: truth of gpt-oss-20b on an H100 (8,192 batched tokens, asynchronous scheduling).
-  CHECK(at("0.16.0", 10 * gib).figures["tokens"] == 218448);
-  CHECK(at("0.20.2", 10 * gib).figures["tokens"] == 410771);
-  CHECK(at("0.24.0", 10 * gib).figures["tokens"] == 410771);
-  CHECK(at("0.28.0", 10 * gib).figures["tokens"] == 387973);
+  CHECK(at("0.16.0", 10 * gib).figures()["tokens"] == 218448);
+  CHECK(at("0.20.2", 10 * gib).figures()["tokens"] == 410771);
+  CHECK(at("0.24.0", 10 * gib).figures()["tokens"] == 410771);
+  CHECK(at("0.28.0", 10 * gib).figures()["tokens"] == 387973);
   CHECK(at("0.11.2", gib)
             .refusal.find("(3.19 GiB KV cache is needed, which is larger than the available KV cache "
                           "memory (1.00 GiB)") != std::string::npos);
   CHECK(at("0.16.0", gib).refusal.empty());  // the first group alone is counted
-  CHECK(at("0.16.0", gib).figures["num_blocks"] == 2730);
-  CHECK(at("0.22.1", gib).figures["estimated_max_model_len"] == 35344);
-  CHECK(at("0.28.0", gib).figures["estimated_max_model_len"] == 27152);
+  CHECK(at("0.16.0", gib).figures()["num_blocks"] == 2730);
+  CHECK(at("0.22.1", gib).figures()["estimated_max_model_len"] == 35344);
+  CHECK(at("0.28.0", gib).figures()["estimated_max_model_len"] == 27152);
 
   json mixed = llama();
   const auto groups = [&mixed](int sliding, const char* version) {
@@ -620,18 +623,19 @@ TEST_CASE("vllm: releases") {
 
 TEST_CASE("vllm: layer types that the class derives are the class's own list") {
   std::size_t compared = 0;
-  for (const transformers::detail::pattern_rule& rule : transformers::detail::pattern_rules) {
+  for (const detail::transformers::pattern_rule& rule : detail::transformers::pattern_rules) {
     for (const architecture_of_type& known : architectures_of_types) {
       if (rule.ignores_list || known.model_type != rule.model_type) continue;
       json config = {{"model_type", known.model_type}, {"architectures", {known.architecture}}, {"dtype", "bfloat16"}};
-      const config::document file = document(config);
-      const config_fields fields{config::node(file)};
+      const detail::config::document file = document(config);
+      const config_fields fields{detail::config::node(file)};
       const auto n = fields.count("num_hidden_layers");
       const auto kinds = n ? fields.layer_kinds(*n) : std::nullopt;
       if (!kinds || known.model_type == "step3p5" || known.model_type.starts_with("deepseek")) continue;
       INFO(known.model_type);
       json full = config;
-      for (const transformers::layer_kind kind : *kinds) full["layer_types"].push_back(transformers::name_of(kind));
+      for (const detail::transformers::layer_kind kind : *kinds)
+        full["layer_types"].push_back(detail::transformers::name_of(kind));
       // Some classes need a width from the file, with a list or without.
       if (error_of<config_error>(config, {}) != nullptr) continue;
       CHECK(figures(config, {}) == figures(full, {}));
@@ -669,7 +673,7 @@ TEST_CASE("vllm: fields as vLLM's own classes read them") {
 
   json qwen = qwen35_27b();
   qwen["text_config"].erase("mamba_ssm_dtype");
-  CHECK(run(qwen, {}).settings["block_size"] == 400);
+  CHECK(run(qwen, {}).settings()["block_size"] == 400);
 
   const json stages = figures(
       llama(), {{"kv_cache_dtype", "turboquant_4bit_nc"}, {"pipeline_parallel_size", 2}, {"max_model_len", 8192}});
@@ -748,8 +752,8 @@ TEST_CASE("vllm: every option changes something, is refused, or is said to chang
       options[name] = value;
       bool heard = false;
       try {
-        const config::evaluation e = run(model, options);
-        heard = e.figures != before || !e.refusal.empty();
+        const engine_answer e = run(model, options);
+        heard = e.figures() != before || !e.refusal.empty();
         for (const std::string& note : e.notes) heard = heard || note.find(name) == 0;
       } catch (const usage_error&) {
         heard = true;
@@ -807,7 +811,7 @@ TEST_CASE("vllm: the cache type of a quantized checkpoint") {
   const auto type = [](const json& quantization, const json* beside = nullptr) {
     json config = llama();
     if (!quantization.is_null()) config["quantization_config"] = quantization;
-    return evaluate(document(config), beside, json::object()).settings["kv_cache_dtype"].get<std::string>();
+    return evaluate(document(config), beside, {}).settings()["kv_cache_dtype"].get<std::string>();
   };
   CHECK(type({{"quant_method", "fp8"}}) == "auto");
   CHECK(type({{"quant_method", "modelopt"},
@@ -833,9 +837,9 @@ TEST_CASE("vllm: options") {
   CHECK(error_of<usage_error>(llama(), {{"kv_cache_dtype", "fp9"}})["expected"].get<std::string>().find("nvfp4") !=
         std::string::npos);
   CHECK(error_of<usage_error>(llama(), {{"block_size", 0}})["pointer"] == "block_size");
-  CHECK(error_of<usage_error>(llama(), {{"block_size", -16}})["problem"] == "negative");
-  CHECK(error_of<usage_error>(llama(), {{"block_size", 1.5}})["problem"] == "not a whole number");
-  CHECK(error_of<usage_error>(llama(), {{"enable_prefix_caching", "on"}})["problem"] == "not a boolean");
+  CHECK(error_of<usage_error>(llama(), {{"block_size", -16}})["problem"] == "unusable value");
+  CHECK(error_of<usage_error>(llama(), {{"block_size", 1.5}})["problem"] == "unusable value");
+  CHECK(error_of<usage_error>(llama(), {{"enable_prefix_caching", "on"}})["problem"] == "unusable value");
   CHECK(error_of<usage_error>(llama(), {{"device", "MI300"}})["pointer"] == "device");
   CHECK(error_of<usage_error>(llama(), {{"version", "latest"}})["pointer"] == "version");
   CHECK(error_of<usage_error>(llama(), {{"kv_cache_dtype_skip_layers", {"first"}}})["value"] == "\"first\"");
@@ -852,9 +856,9 @@ TEST_CASE("vllm: options") {
   // null is not given; overrides are fields of the config.
   CHECK(figures(llama(), {{"block_size", nullptr}}) == figures(llama(), json::object()));
   CHECK(figures(llama(), {{"hf_overrides", {{"num_key_value_heads", 4}}}})["bytes_per_block"] == 1048576);
-  CHECK(run(llama(), {{"device", "NVIDIA H100 80GB (sm90)"}}).settings["max_num_batched_tokens"] == 8192);
-  CHECK(run(llama(), {{"device", "B200"}}).settings["max_num_batched_tokens"] == 16384);
-  CHECK(run(llama(), {{"usage_context", "llm_class"}}).settings["max_num_batched_tokens"] == 16384);
+  CHECK(run(llama(), {{"device", "NVIDIA H100 80GB (sm90)"}}).settings()["max_num_batched_tokens"] == 8192);
+  CHECK(run(llama(), {{"device", "B200"}}).settings()["max_num_batched_tokens"] == 16384);
+  CHECK(run(llama(), {{"usage_context", "llm_class"}}).settings()["max_num_batched_tokens"] == 16384);
 
   const json eagle3 = {
       {"num_hidden_layers", 1}, {"num_attention_heads", 32}, {"num_key_value_heads", 8}, {"hidden_size", 4096}};
@@ -884,7 +888,7 @@ TEST_CASE("vllm: configs that make no sense") {
   v4["compress_ratios"][2] = 7;
   CHECK(error_of<config_error>(v4, json::object())["pointer"] == "/compress_ratios/2");
   json large = llama();
-  large["head_dim"] = config::max_field_value;
+  large["head_dim"] = detail::config::max_field_value;
   large["num_key_value_heads"] = 2147483616;
   large["num_attention_heads"] = 2147483616;
   CHECK_THROWS_AS(run(large, {{"block_size", 1073741824}}), size_error);
@@ -893,7 +897,7 @@ TEST_CASE("vllm: configs that make no sense") {
 TEST_CASE("vllm: inverses") {
   for (const json& config : {llama(), gpt_oss_20b(), qwen35_27b(), deepseek_v4_flash()}) {
     const json options = {{"available_memory", 3 * gib}, {"max_num_batched_tokens", 512}};
-    const problem q = read_problem(document(config), nullptr, options);
+    const launch q = read_launch(document(config), nullptr, testing::asked(options));
     const model m = q.model.view();
     const settings s = q.settings.view();
     const auto fits = [&](std::uint64_t length) {
@@ -911,7 +915,7 @@ TEST_CASE("vllm: inverses") {
     sized.max_model_len = 2048;
     const cache_plan p = plan(m, sized);
     REQUIRE(p.reason == refusal::none);
-    const vllm::request mix[] = {{700, 100}, {30, 1}, {1500, 500}};
+    const detail::vllm::request mix[] = {{700, 100}, {30, 1}, {1500, 500}};
     std::uint64_t blocks = 0, brute = 0;
     while (true) {
       blocks += blocks_of_request(p, mix[brute % 3]).value();
@@ -920,16 +924,17 @@ TEST_CASE("vllm: inverses") {
     }
     CHECK(most_concurrent_requests(p, mix).value() == brute);
   }
-  const problem q = read_problem(document(llama()), nullptr, {{"available_memory", gib}, {"max_model_len", 2048}});
+  const launch q =
+      read_launch(document(llama()), nullptr, testing::asked({{"available_memory", gib}, {"max_model_len", 2048}}));
   const cache_plan p = q.plan();
   CHECK(p.num_blocks == 512);
   CHECK(most_concurrent_requests(p, {1000, 24}).value() == 511 / 64);
-  CHECK(most_concurrent_requests(p, std::span<const vllm::request>()).reason() == failure::division_by_zero);
+  CHECK(most_concurrent_requests(p, std::span<const detail::vllm::request>()).reason() == failure::division_by_zero);
   CHECK(most_concurrent_requests(p, {~std::uint64_t{0}, 1}).value() == 0);
 }
 
 TEST_CASE("vllm: what a division by zero would be") {
-  const problem q = read_problem(document(llama()), nullptr, json::object());
+  const launch q = read_launch(document(llama()), nullptr, {});
   settings s = q.settings.view();
   s.tensor_parallel_size = 0;
   CHECK_THROWS_AS(plan(q.model.view(), s), size_error);
@@ -954,6 +959,6 @@ TEST_CASE("vllm: fields at the root go to the language model where the class sen
         {"dtype", "bfloat16"}};
     CHECK(run(config, options).model_layers == 33);
     // 2 x 33 layers x 16 tokens x 4 heads x 128 elements x 2 bytes
-    CHECK(run(config, options).figures.at("bytes_per_block") == 2U * 33U * 16U * 4U * 128U * 2U);
+    CHECK(run(config, options).figures().at("bytes_per_block") == 2U * 33U * 16U * 4U * 128U * 2U);
   }
 }

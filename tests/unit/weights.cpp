@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <sstream>
 
-#include <kvbudget/weights.hpp>
+#include <kvbudget/input/gguf.hpp>
+#include <kvbudget/input/safetensors.hpp>
+#include <kvbudget/input/read_weights.hpp>
 
 using namespace kvbudget;
 using nlohmann::json;
@@ -534,7 +536,7 @@ TEST_CASE("what is no file of weights") {
 TEST_CASE("files that the safetensors and gguf packages wrote", "[.packages]") {
   const char* const folder = std::getenv("KVBUDGET_WEIGHT_FILES");
   REQUIRE(folder != nullptr);
-  const json expected = config::read_document(std::string(folder) + "/expected.json").root;
+  const json expected = detail::config::read_document(std::string(folder) + "/expected.json").root;
   CHECK(expected.size() >= 5);
   for (const auto& [name, want] : expected.items()) {
     CAPTURE(name);

@@ -6,18 +6,21 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include <kvbudget/config/engines.hpp>
+#include <kvbudget/config/model_config.hpp>
+#include <kvbudget/engine/options.hpp>
+#include <kvbudget/engines/engines.hpp>
 
 namespace {
 
-using kvbudget::config::document;
-using kvbudget::config::json;
+using kvbudget::detail::config::document;
+using kvbudget::detail::config::json;
 
 struct selection {
   std::string key;
@@ -66,21 +69,6 @@ bool matches_glob(std::string_view text, std::string_view glob) {
   return g == glob.size();
 }
 
-/// Figures that are compared; in lists of objects only the named members. Everything else in `expect` explains.
-const json& compared_figures() {
-  static const json spec = json::parse(R"({
-    "total_bytes": 1, "storage_bytes": 1, "k_bytes": 1, "v_bytes": 1, "r_bytes": 1, "s_bytes": 1, "p_bytes": 1,
-    "n_ctx": 1, "n_ctx_seq": 1, "n_batch": 1, "n_ubatch": 1, "n_seq_max": 1, "n_rs_seq": 1, "recurrent_cells": 1,
-    "recurrent_layers": 1, "bytes_per_device": 1, "layers_per_device": 1,
-    "caches": [{"name": 1, "cells": 1, "layers": 1, "n_stream": 1, "k_bytes": 1, "v_bytes": 1}],
-    "layers": [{"layer": 1, "k_bytes": 1, "v_bytes": 1, "other_bytes": 1}],
-    "bytes_per_block": 1, "num_blocks": 1, "tokens": 1, "max_concurrency": 1, "printed": 1, "request_bytes": 1,
-    "blocks_per_request": 1, "allocated_bytes": 1, "estimated_max_model_len": 1, "auto_fit_max_model_len": 1,
-    "groups": [{"num_layers": 1, "blocks_per_request": 1, "spec": {"block_size": 1, "page_size_bytes": 1}}]
-  })");
-  return spec;
-}
-
 /// The part of `value` that is compared, in the shape of `spec`.
 json reduced(const json& value, const json& spec) {
   if (spec.is_array()) {
@@ -100,8 +88,9 @@ json reduced(const json& value, const json& spec) {
   return value;
 }
 
-/// Differences between what the engine did and what the library says.
-std::vector<figure> compare(const json& expect, const json& computed) {
+/// Differences between what the engine did and what the library says, in the figures that the engine's entry names; in
+/// lists of objects only in the named members. Everything else in `expect` explains.
+std::vector<figure> compare(const json& compared, const json& expect, const json& computed) {
   std::vector<figure> differences;
   const bool refused = expect.contains("error");
   const bool says_no = computed.contains("error");
@@ -109,7 +98,7 @@ std::vector<figure> compare(const json& expect, const json& computed) {
     differences.push_back({"error", expect.value("error", json()), computed.value("error", json())});
     return differences;
   }
-  for (const auto& [name, spec] : compared_figures().items()) {
+  for (const auto& [name, spec] : compared.items()) {
     if (!expect.contains(name) || expect[name].is_null()) continue;
     const json expected = reduced(expect[name], spec);
     const json ours = computed.contains(name) ? reduced(computed[name], spec) : json();
@@ -121,7 +110,7 @@ std::vector<figure> compare(const json& expect, const json& computed) {
 std::string text_model_type(const json& config, const std::string& file) {
   try {
     const document d{config, file};
-    return std::string(kvbudget::config::model_config(d).model_type());
+    return std::string(kvbudget::detail::config::model_config(d).model_type());
   } catch (const std::exception&) {
     const json& text = config.contains("text_config") ? config["text_config"] : config;
     return text.is_object() && text.contains("model_type") && text["model_type"].is_string() ? text["model_type"]
@@ -141,20 +130,23 @@ bool is_selected(const json& one, const json& run, const std::string& text_type,
   });
 }
 
-outcome verify_run(const json& one, const json& run, const document& config, const options& o) {
+outcome verify_run(const json& one, const json& run, const std::shared_ptr<const document>& config, const options& o) {
   outcome result;
   result.case_id = one.value("id", "");
   result.run = run.value("name", "");
   result.id = result.case_id + "/" + result.run;
   try {
-    const std::string engine = one.value("engine", "");
-    json settings = run.at("settings");
+    const kvbudget::engine& engine = kvbudget::find_engine(one.value("engine", ""));
+    json settings = json::parse(engine.measured_with);
+    settings.update(run.at("settings"));
     settings["version"] = one.value("engine_version", json());
-    // llama.cpp was measured through its C API.
-    if (engine == "llama.cpp" && !settings.contains("defaults")) settings["defaults"] = "c_api";
-    const json* quant = one.contains("hf_quant_config") ? &one["hf_quant_config"] : nullptr;
-    const auto answer = kvbudget::config::find_engine(engine).evaluate(config, quant, settings);
-    result.figures = compare(run.at("expect"), answer.figures);
+    kvbudget::located_config located{config, nullptr, config->file};
+    if (one.contains("hf_quant_config"))
+      located.hf_quant_config = std::make_shared<const document>(document{one["hf_quant_config"], ""});
+    kvbudget::engine_question question;
+    question.options = kvbudget::detail::options_from(settings);
+    const auto answer = engine.answer(located, question);
+    result.figures = compare(json::parse(engine.figures), run.at("expect"), answer.figures());
     result.status = result.figures.empty() ? "matched" : "differed";
   } catch (const std::exception& e) {
     result.status = "unsupported";
@@ -169,7 +161,7 @@ outcome verify_run(const json& one, const json& run, const document& config, con
 void verify_case(const json& one, const std::string& file, const options& o, std::vector<outcome>& results) {
   if (!one.is_object() || !one.contains("runs") || !one.contains("config")) return;
   const std::string text_type = text_model_type(one["config"], file);
-  const document config{one["config"], file};
+  const auto config = std::make_shared<const document>(document{one["config"], file});
   for (const json& run : one["runs"]) {
     if (!is_selected(one, run, text_type, o)) continue;
     results.push_back(verify_run(one, run, config, o));
@@ -192,7 +184,7 @@ void verify_path(const std::filesystem::path& path, const options& o, std::vecto
     for (const auto& file : files) verify_path(file, o, results);
     return;
   }
-  const document d = kvbudget::config::read_document(path.string());
+  const document d = kvbudget::detail::config::read_document(path.string());
   if (d.root.is_array()) {
     for (const json& one : d.root) verify_case(one, d.file, o, results);
   } else {

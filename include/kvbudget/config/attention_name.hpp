@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace kvbudget::config {
+namespace kvbudget::detail::config {
 
 /// What of a model's layers the word depends on. Windows do not count: layers that slide keep the same heads.
 struct attention_counts {
@@ -23,4 +23,4 @@ struct attention_counts {
   return c.kv_heads == c.heads ? "MHA" : c.kv_heads == 1 ? "MQA" : "GQA";
 }
 
-}  // namespace kvbudget::config
+}  // namespace kvbudget::detail::config

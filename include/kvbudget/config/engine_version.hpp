@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include <kvbudget/errors.hpp>
+#include <kvbudget/input/errors.hpp>
 
-namespace kvbudget::config {
+namespace kvbudget::detail::config {
 
 /// "5.24.0"; what follows the numbers (".dev0", "rc1") is ignored.
 struct engine_version {
@@ -44,4 +44,4 @@ struct engine_version {
   }
 };
 
-}  // namespace kvbudget::config
+}  // namespace kvbudget::detail::config

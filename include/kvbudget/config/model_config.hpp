@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include <kvbudget/config/document.hpp>
-#include <kvbudget/config/evaluation.hpp>
-#include <kvbudget/families/class_defaults.hpp>
+#include <kvbudget/input/document.hpp>
+#include <kvbudget/config/provenance.hpp>
+#include <kvbudget/config/class_defaults.hpp>
 
-namespace kvbudget::config {
+namespace kvbudget::detail::config {
 
 /// The row of a model type, or nullptr.
 inline const families::model_type_row* find_model_type(std::string_view model_type) {
@@ -76,25 +76,27 @@ inline const families::model_type_row* find_class(std::string_view published) {
 
 class model_config {
  public:
+  /// One object as the class of `row` reads it; without a class (nullptr) it is what it says and nothing else. For
+  /// readers that choose object and class themselves. Throws config_error when it is no object.
+  model_config(const node& object, const families::model_type_row* row)
+      : text_(object), root_(object), row_(row != nullptr ? row : &no_class), composite_(row_) {
+    if (!root_.value().is_object()) root_.fail("not a config", "a JSON object");
+    refuse_gguf_metadata(root_);
+    published_model_type_ = root_.string("model_type").value_or("");
+  }
   /// `part` names the sub-model of a model that has several (bark: semantic, coarse, fine; omni models: thinker).
   /// Throws config_error when the document is not an object, says no model_type or one that is not known.
-  explicit model_config(const document& d, std::string_view part = {}) : text_(d), root_(d) {
-    check_root();
-    const std::optional<std::string> published = root_.string("model_type");
-    if (!published) root_.fail_missing("model_type", "the model type of the config's class");
-    published_model_type_ = *published;
-    row_ = known(root_, published_model_type_);
-    composite_ = row_;
+  explicit model_config(const document& d, std::string_view part = {}) : model_config(node(d), nullptr) {
+    if (!root_.string("model_type")) root_.fail_missing("model_type", "the model type of the config's class");
+    row_ = composite_ = known(root_, published_model_type_);
     if (!part.empty()) select_part(part);
     else if (row_->text_field != nullptr) select_text_config();
   }
   /// The config as an engine sees it that has `others` too: what transformers has no class for is read as it stands,
   /// without aliases and defaults, and model_type() is empty.
-  model_config(const node& root, const other_classes& others) : text_(root), root_(root), others_(&others) {
-    check_root();
-    published_model_type_ = root_.string("model_type").value_or("");
-    row_ = known(root_, published_model_type_);
-    composite_ = row_;
+  model_config(const node& root, const other_classes& others) : model_config(root, nullptr) {
+    others_ = &others;
+    row_ = composite_ = known(root_, published_model_type_);
     if (row_->text_field != nullptr) select_text_config();
     else if (!has_class()) select_text_of_another_class();
     for (const std::string& type : {published_model_type_, text_.string("model_type").value_or("")}) {
@@ -102,14 +104,6 @@ class model_config {
       other_defaults_ = others.defaults_of(type);
       other_class_ = type;
     }
-  }
-
-  /// One object as the class of `row` reads it; without a class (nullptr) it is what it says and nothing else. For
-  /// readers that choose object and class themselves, as engines with classes of their own do.
-  model_config(const node& object, const families::model_type_row* row)
-      : text_(object), root_(object), row_(row != nullptr ? row : &no_class), composite_(row_) {
-    if (!object.value().is_object()) object.fail("not a config", "a JSON object");
-    published_model_type_ = root_.string("model_type").value_or("");
   }
 
   model_config(const model_config&) = delete;  // what was looked up refers to the object itself
@@ -174,21 +168,24 @@ class model_config {
     const families::class_field* const field = field_in(*row_, name);
     return field != nullptr && field->null == families::null_word::refused;
   }
-  /// Throws config_error for fields that this class does not load: its properties, and nulls that it does not take.
-  void check_fields() const {
+  /// Throws config_error for properties of the class, which a file cannot set.
+  void check_properties() const {
     for (std::size_t i = 0; i < row_->fields_size; ++i) {
       const families::class_field& field = families::class_fields[row_->fields_begin + i];
-      const bool property = field.fate == families::field_fate::refused;
-      if (!property && field.null != families::null_word::refused) continue;
       const char* const name = families::field_names[field.field];
-      const found at = in_object(name);
+      const found at = field.fate == families::field_fate::refused ? in_object(name) : found{};
       if (at.in_file == nullptr) continue;
-      if (property) {
-        at.where->fail(name, *at.in_file, "a property of this class, which a file cannot set", "no such field");
-      }
-      if (at.in_file->is_null()) {
-        at.where->fail(name, *at.in_file, "this class takes no null here", "a value, or no such field");
-      }
+      at.where->fail(name, *at.in_file, "a property of this class, which a file cannot set", "no such field");
+    }
+  }
+  /// Throws config_error for nulls that the class does not take.
+  void check_nulls() const {
+    for (std::size_t i = 0; i < row_->fields_size; ++i) {
+      const families::class_field& field = families::class_fields[row_->fields_begin + i];
+      const char* const name = families::field_names[field.field];
+      const found at = field.null == families::null_word::refused ? in_object(name) : found{};
+      if (at.in_file == nullptr || !at.in_file->is_null()) continue;
+      at.where->fail(name, *at.in_file, "this class takes no null here", "a value, or no such field");
     }
   }
 
@@ -209,17 +206,14 @@ class model_config {
   /// A whole number; nothing when it is null everywhere. Throws config_error on any other kind of value.
   [[nodiscard]] std::optional<std::uint64_t> count(std::string_view name, std::uint64_t lowest = 0,
                                                    std::uint64_t highest = max_field_value) const {
-    const found at = look_up(name);
-    std::optional<std::uint64_t> result;
-    if (at.in_file != nullptr) {
-      if (!at.in_file->is_null()) result = at.where->count(at.key, lowest, highest);
-    } else if (at.by_class != nullptr && at.by_class->kind == families::default_kind::integer) {
-      result = static_cast<std::uint64_t>(at.by_class->value);
-    } else if (at.by_other_class != nullptr && at.by_other_class->is_number_unsigned()) {
-      result = at.by_other_class->get<std::uint64_t>();
-    }
-    if (result) remember(name, at, *result);
-    return result;
+    return count_at(name, look_up(name), lowest, highest);
+  }
+  /// The same as the class computes with it: what the file says under other names of the field is set afterwards.
+  [[nodiscard]] std::optional<std::uint64_t> count_while_computed(std::string_view name,
+                                                                  std::uint64_t lowest = 0) const {
+    const std::string_view raw = raw_name(name);
+    const found own = in_object(raw);
+    return count_at(raw, own.in_file != nullptr ? own : default_of(name, raw), lowest, max_field_value);
   }
   [[nodiscard]] std::uint64_t required_count(std::string_view name, std::uint64_t lowest = 0,
                                              std::uint64_t highest = max_field_value) const {
@@ -294,7 +288,8 @@ class model_config {
   [[nodiscard]] std::vector<provenance> sources() const {
     std::vector<provenance> result;
     result.reserve(remembered_.size());
-    for (const memory& m : remembered_) result.push_back(provenance{std::string(m.quantity), m.value, source_of(m)});
+    for (const memory& m : remembered_)
+      result.push_back(provenance{std::string(m.quantity), value_from(m.value), source_of(m)});
     return result;
   }
 
@@ -317,9 +312,18 @@ class model_config {
     std::string rule;      // or the rule; both empty: the class default
   };
 
-  void check_root() const {
-    if (!root_.value().is_object()) root_.fail("not a config", "a JSON object");
-    refuse_gguf_metadata(root_);
+  [[nodiscard]] std::optional<std::uint64_t> count_at(std::string_view name, const found& at, std::uint64_t lowest,
+                                                      std::uint64_t highest) const {
+    std::optional<std::uint64_t> result;
+    if (at.in_file != nullptr) {
+      if (!at.in_file->is_null()) result = at.where->count(at.key, lowest, highest);
+    } else if (at.by_class != nullptr && at.by_class->kind == families::default_kind::integer) {
+      result = static_cast<std::uint64_t>(at.by_class->value);
+    } else if (at.by_other_class != nullptr && at.by_other_class->is_number_unsigned()) {
+      result = at.by_other_class->get<std::uint64_t>();
+    }
+    if (result) remember(name, at, *result);
+    return result;
   }
 
   [[nodiscard]] const families::model_type_row* known(const node& where, std::string_view model_type) const {
@@ -441,14 +445,35 @@ class model_config {
 
   [[nodiscard]] found look_up_anew(std::string_view name) const {
     const std::string_view raw = raw_name(name);
-    // The class sets its own fields first, and then what the file says under their other names.
-    if (const found at = in_object(name); at.in_file != nullptr && name != raw) return at;
+    const found at = in_file_as(raw);
+    return at.in_file != nullptr ? at : default_of(name, raw);
+  }
+
+  /// What the file says of a field under any of its names. The class sets its own fields first, and then what the file
+  /// says under other names, in the file's order, which is not known here. Throws config_error where that decides.
+  [[nodiscard]] found in_file_as(std::string_view raw) const {
+    const auto known = fate(raw);
+    const bool declared = known == families::field_fate::declared || known == families::field_fate::overwritten;
+    const found own = in_object(raw);
+    found last = declared ? found{} : own;
     const auto* const aliases = families::attribute_aliases + row_->aliases_begin;
     for (std::size_t i = 0; i < row_->aliases_size; ++i) {
       if (raw != families::field_names[aliases[i].field]) continue;
-      if (const found at = in_object(families::field_names[aliases[i].attribute]); at.in_file != nullptr) return at;
+      const found at = in_object(families::field_names[aliases[i].attribute]);
+      if (at.in_file == nullptr) continue;
+      if (last.in_file != nullptr && *last.in_file != *at.in_file) {
+        at.where->fail(at.key, *at.in_file,
+                       "another value than " + last.where->pointer() + "/" + std::string(last.key) +
+                           ", which is the same field: the one that stands later counts",
+                       "one of the two");
+      }
+      last = at;
     }
-    if (const found at = in_object(raw); at.in_file != nullptr) return at;
+    return last.in_file != nullptr ? last : own;
+  }
+
+  /// What the class says where the file does not.
+  [[nodiscard]] found default_of(std::string_view name, std::string_view raw) const {
     for (const std::string_view spelled : {raw, name}) {
       if (own_defaults_apply_) {
         const auto* const own = families::class_defaults + composite_->text_defaults_begin;
@@ -552,4 +577,4 @@ class model_config {
   mutable std::vector<std::pair<std::string_view, found>> looked_up_;  // names are literals of the reader
 };
 
-}  // namespace kvbudget::config
+}  // namespace kvbudget::detail::config

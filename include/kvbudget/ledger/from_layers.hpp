@@ -1,7 +1,7 @@
 // From layers and a budget in bytes to a pool: what each block and each sequence takes, to the byte.
 #pragma once
 
-#include <kvbudget/layers.hpp>
+#include <kvbudget/core/layers.hpp>
 #include <kvbudget/ledger/pools.hpp>
 
 namespace kvbudget {

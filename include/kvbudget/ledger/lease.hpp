@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kvbudget/ledger/words.hpp>
-#include <kvbudget/request.hpp>
+#include <kvbudget/core/request.hpp>
 #include <utility>
 
 namespace kvbudget {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/ledger.hpp>
+#include <kvbudget/ledger/ledger.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>

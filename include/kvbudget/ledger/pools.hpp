@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <kvbudget/budget.hpp>
-#include <kvbudget/plan.hpp>
+#include <kvbudget/core/budget.hpp>
+#include <kvbudget/core/pool.hpp>
 #include <optional>
 
 namespace kvbudget {

@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstddef>
-#include <kvbudget/print.hpp>
+#include <kvbudget/core/print.hpp>
 
 namespace kvbudget {
 

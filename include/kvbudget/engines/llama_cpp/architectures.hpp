@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace kvbudget::llama_cpp {
+namespace kvbudget::detail::llama_cpp {
 
 /// Which memory module llama_model::create_memory builds.
 enum class memory_kind : std::uint8_t {
@@ -101,8 +101,6 @@ struct architecture {
   bool has_router_layer = false;      ///< one single-head layer more (graniteswitch)
   bool needs_target_context = false;  ///< a draft that shares its target's cache (gemma4-assistant)
 };
-
-namespace detail {
 
 using mk = memory_kind;
 using wr = window_rule;
@@ -378,14 +376,12 @@ inline constexpr architecture architectures[] = {
     {.name = "pockettts"},
 };
 
-}  // namespace detail
-
 /// The row of an architecture by its GGUF name; nullptr when llama.cpp does not know it.
 [[nodiscard]] constexpr const architecture* find_architecture(std::string_view name) noexcept {
-  for (const architecture& row : detail::architectures) {
+  for (const architecture& row : architectures) {
     if (row.name == name) return &row;
   }
   return nullptr;
 }
 
-}  // namespace kvbudget::llama_cpp
+}  // namespace kvbudget::detail::llama_cpp

@@ -6,7 +6,7 @@
 
 #include <kvbudget/engines/llama_cpp/metadata.hpp>
 
-namespace kvbudget::llama_cpp {
+namespace kvbudget::detail::llama_cpp {
 
 /// What one layer is, after the architecture's rules.
 struct layer_facts {
@@ -58,8 +58,6 @@ struct hparams {
     return layers[il].slides ? n_embd_head_v_swa : n_embd_head_v_full;
   }
 };
-
-namespace detail {
 
 /// A draft on a DeepSeek-V4 backbone (models/dflash.cpp): every layer slides, and none may be compressed.
 constexpr void load_backbone_window(const metadata& m, hparams& h) noexcept {
@@ -397,25 +395,23 @@ constexpr void check_windows(hparams& h) noexcept {
   }
 }
 
-}  // namespace detail
-
 /// What the engine makes of the file's keys. With `refused` the rest is only a part.
 [[nodiscard]] constexpr hparams load_hparams(const metadata& m) noexcept {
   hparams h;
-  detail::load_model(m, h);
-  h.refused = detail::refusal_of_layers(m);
+  load_model(m, h);
+  h.refused = refusal_of_layers(m);
   if (h.refused) return h;
   // In the order in which one needs the other: sizes, layers, their kinds, what hangs on the kinds.
-  detail::load_heads(m, h);
-  detail::load_layers(m, h);
-  detail::check_lists(m, h);
-  detail::load_recurrent_layers(m, h);
-  detail::load_window(m, h);
-  detail::load_indexer(m, h);
-  detail::load_states(m, h);
-  detail::check_windows(h);
-  detail::check_sizes(m, h);
+  load_heads(m, h);
+  load_layers(m, h);
+  check_lists(m, h);
+  load_recurrent_layers(m, h);
+  load_window(m, h);
+  load_indexer(m, h);
+  load_states(m, h);
+  check_windows(h);
+  check_sizes(m, h);
   return h;
 }
 
-}  // namespace kvbudget::llama_cpp
+}  // namespace kvbudget::detail::llama_cpp

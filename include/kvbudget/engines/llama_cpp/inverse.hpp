@@ -1,10 +1,10 @@
 // The largest n_ctx of which a llama.cpp context fits in a budget: the inverse of plan.hpp.
 #pragma once
 
-#include <kvbudget/budget.hpp>
+#include <kvbudget/core/budget.hpp>
 #include <kvbudget/engines/llama_cpp/plan.hpp>
 
-namespace kvbudget::llama_cpp {
+namespace kvbudget::detail::llama_cpp {
 
 /// The inverse: the bytes of a context as a function of n_ctx alone, everything else being fixed.
 ///
@@ -13,8 +13,7 @@ namespace kvbudget::llama_cpp {
 class context_curve {
  public:
   /// Raises row_is_not_a_whole_number_of_blocks() where the engine stops with that.
-  constexpr context_curve(const hparams& h, const settings& s)
-      : hparams_(&h), settings_(&s), memory_(detail::memory_of(h, s)) {
+  constexpr context_curve(const hparams& h, const settings& s) : hparams_(&h), settings_(&s), memory_(memory_of(h, s)) {
     settings at_one = s;
     at_one.n_ctx = s.n_seq_max > 0 ? s.n_seq_max : 1;  // a batch has an output for each sequence, see refusal_of
     const context_plan smallest = plan(h, at_one);
@@ -22,10 +21,10 @@ class context_curve {
     cpu_ = smallest.cpu;
     if (refused_) return;
     for (std::uint32_t d = 0; d <= cpu_; ++d) fixed_[d] = smallest.bytes_per_device[d];
-    const detail::placement where(h, s);
-    const checked_count widest_v = detail::widest_v_row(h, s);
+    const layer_devices where(h, s);
+    const checked_count widest_v = widest_v_row(h, s);
     for (std::size_t i = 0; i < memory_.caches.size(); ++i) {
-      const detail::unit_sums u = detail::sums_of(memory_.caches[i], h, s, where, widest_v);
+      const unit_sums u = sums_of(memory_.caches[i], h, s, where, widest_v);
       const checked_count units = checked_count(smallest.caches[i].cells) * smallest.caches[i].n_stream;
       for (std::uint32_t d = 0; d <= cpu_; ++d) {
         unit_[i][d] = u.k[d] + u.v[d];
@@ -41,7 +40,7 @@ class context_curve {
   [[nodiscard]] constexpr checked_count bytes_on(std::uint32_t device, std::uint32_t n_ctx) const noexcept {
     settings s = *settings_;
     s.n_ctx = n_ctx;
-    const detail::context_numbers c = detail::context_of(*hparams_, s);
+    const context_numbers c = context_of(*hparams_, s);
     if (!c.n_ctx.valid()) return c.n_ctx;
     checked_count sum = fixed_[device];
     for (std::size_t i = 0; i < memory_.caches.size(); ++i) {
@@ -60,7 +59,7 @@ class context_curve {
  private:
   const hparams* hparams_;
   const settings* settings_;
-  detail::memory_shape memory_;
+  memory_shape memory_;
   refusal refused_;
   std::uint32_t cpu_ = 0;
   checked_count fixed_[max_devices + 1];
@@ -97,4 +96,4 @@ template <class Budgets>
   return largest_that_fits(fits);
 }
 
-}  // namespace kvbudget::llama_cpp
+}  // namespace kvbudget::detail::llama_cpp

@@ -8,11 +8,9 @@
 #include <kvbudget/engines/llama_cpp/hparams.hpp>
 #include <kvbudget/engines/llama_cpp/placement.hpp>
 #include <kvbudget/engines/llama_cpp/settings.hpp>
-#include <kvbudget/plan.hpp>
+#include <kvbudget/core/pool.hpp>
 
-namespace kvbudget::llama_cpp {
-
-namespace detail {
+namespace kvbudget::detail::llama_cpp {
 
 inline constexpr std::uint32_t csa_ratio = 4;    // DSV4_CSA_RATIO
 inline constexpr std::uint32_t hca_ratio = 128;  // DSV4_HCA_RATIO
@@ -304,7 +302,7 @@ constexpr void note_bad_row(unit_sums& u, checked_count row, storage_type t) noe
 }
 
 [[nodiscard]] constexpr unit_sums sums_of(const cache_shape& c, const hparams& h, const settings& s,
-                                          const placement& where, checked_count widest_v) noexcept {
+                                          const layer_devices& where, checked_count widest_v) noexcept {
   unit_sums u;
   checked_count last_heads = checked_count::failed(failure::overflow);
   bool last_slides = false;
@@ -330,6 +328,4 @@ constexpr void note_bad_row(unit_sums& u, checked_count row, storage_type t) noe
   return u;
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::llama_cpp
+}  // namespace kvbudget::detail::llama_cpp

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string_view>
 
-#include <kvbudget/checked.hpp>
+#include <kvbudget/core/checked.hpp>
 #include <kvbudget/engines/llama_cpp/architectures.hpp>
 
-namespace kvbudget::llama_cpp {
+namespace kvbudget::detail::llama_cpp {
 
 inline constexpr std::uint32_t max_layers = 512;     ///< LLAMA_MAX_LAYERS
 inline constexpr std::uint32_t max_sequences = 256;  ///< LLAMA_MAX_SEQ
@@ -138,4 +138,4 @@ struct metadata {
   std::uint32_t ple_conv_kernel = 0;
 };
 
-}  // namespace kvbudget::llama_cpp
+}  // namespace kvbudget::detail::llama_cpp

@@ -6,7 +6,7 @@
 #include <kvbudget/engines/llama_cpp/hparams.hpp>
 #include <kvbudget/engines/llama_cpp/settings.hpp>
 
-namespace kvbudget::llama_cpp::detail {
+namespace kvbudget::detail::llama_cpp {
 
 /// The device number of the CPU: the one after the last GPU.
 [[nodiscard]] constexpr std::uint32_t cpu_device(const settings& s) noexcept {
@@ -14,9 +14,9 @@ namespace kvbudget::llama_cpp::detail {
 }
 
 /// Layers to devices (llama_model_base::load_tensors).
-class placement {
+class layer_devices {
  public:
-  constexpr placement(const hparams& h, const settings& s) noexcept
+  constexpr layer_devices(const hparams& h, const settings& s) noexcept
       : cpu_(cpu_device(s)), use_gpus_(s.offload_kqv && s.devices > 0) {
     if (!use_gpus_) return;
     if (s.split == split_mode::none) {
@@ -68,4 +68,4 @@ class placement {
   float split_[max_devices]{};
 };
 
-}  // namespace kvbudget::llama_cpp::detail
+}  // namespace kvbudget::detail::llama_cpp

@@ -6,7 +6,7 @@
 #include <kvbudget/engines/llama_cpp/memory.hpp>
 #include <kvbudget/engines/llama_cpp/refusals.hpp>
 
-namespace kvbudget::llama_cpp {
+namespace kvbudget::detail::llama_cpp {
 
 /// One llama_kv_cache.
 struct cache_plan {
@@ -80,13 +80,11 @@ struct layer_plan {
   }
 };
 
-namespace detail {
-
 /// What one context is made from, before its sizes.
 struct context_parts {
   const hparams& h;
   const settings& s;
-  placement where;
+  layer_devices where;
   context_numbers numbers;
   memory_shape memory;
   checked_count widest_v;
@@ -239,51 +237,49 @@ constexpr void set_totals(const plan_sums& sums) {
   p.total_bytes = total.value();
 }
 
-}  // namespace detail
-
 /// All that one context allocates. Raises a failure when a size does not fit in 64 bits (n_ctx: in 32).
 [[nodiscard]] constexpr context_plan plan(const hparams& h, const settings& s) {
   context_plan p;
-  p.cpu = detail::cpu_device(s);
-  p.refused = detail::refusal_of(h, s);
+  p.cpu = cpu_device(s);
+  p.refused = refusal_of(h, s);
   if (p.refused) return p;
-  const detail::context_parts from(h, s);
-  detail::set_numbers(p, from.numbers);
-  detail::plan_sums sums(p);
-  for (const detail::cache_shape& shape : from.memory.caches) {
-    const refusal r = detail::add_cache(sums, from, shape);
+  const context_parts from(h, s);
+  set_numbers(p, from.numbers);
+  plan_sums sums(p);
+  for (const cache_shape& shape : from.memory.caches) {
+    const refusal r = add_cache(sums, from, shape);
     if (!r) continue;
     context_plan refused;
     refused.refused = r;
     refused.cpu = p.cpu;
     return refused;
   }
-  if (from.memory.recurrent) detail::add_states(sums, from);
+  if (from.memory.recurrent) add_states(sums, from);
   if (from.memory.compressors) {
-    for (const detail::compressor_shape& shape : detail::compressors_of(h).all) {
-      detail::add_compressor(sums, from, shape);
+    for (const compressor_shape& shape : compressors_of(h).all) {
+      add_compressor(sums, from, shape);
     }
   }
-  detail::count_layers(p, from);
-  detail::set_totals(sums);
+  count_layers(p, from);
+  set_totals(sums);
   return p;
 }
 
 /// What layer `il` keeps of `plan(h, s)`, `il` below n_layer_all. All 0 when the engine refuses.
 [[nodiscard]] constexpr layer_plan plan_of_layer(const hparams& h, const settings& s, std::uint32_t il) {
   layer_plan layer;
-  layer.device = detail::placement(h, s).device_of(il);
-  if (detail::refusal_of(h, s)) return layer;
+  layer.device = layer_devices(h, s).device_of(il);
+  if (refusal_of(h, s)) return layer;
   layer.slides = h.layers[il].slides;
-  const detail::context_parts from(h, s);
-  for (const detail::cache_shape& shape : from.memory.caches) {
+  const context_parts from(h, s);
+  for (const cache_shape& shape : from.memory.caches) {
     if (!contains(shape, h, il)) continue;
-    const detail::row_elements row = row_of(shape, h, il, from.widest_v);
+    const row_elements row = row_of(shape, h, il, from.widest_v);
     const checked_count units = from.numbers.cells(shape.cells, h, s) * from.streams();
     const std::uint64_t k = (s.type_k.row_bytes(row.k) * units).value();
     const std::uint64_t v = (s.type_v.row_bytes(row.v) * units).value();
     layer.attention = true;
-    if (shape.row == detail::row_rule::heads) {
+    if (shape.row == row_rule::heads) {
       layer.k_bytes += k;
       layer.v_bytes += v;
     } else {
@@ -298,12 +294,12 @@ constexpr void set_totals(const plan_sums& sums) {
     layer.p_bytes = (from.history(il) * f32.block_bytes * rows).value();
   }
   if (from.memory.compressors && il < h.n_layer()) {
-    for (const detail::compressor_shape& shape : detail::compressors_of(h).all) {
-      if (!contains(detail::cache_shape{shape.name, shape.set}, h, il)) continue;
-      layer.compressor_bytes += (detail::compressor_bytes(shape) * rows).value();
+    for (const compressor_shape& shape : compressors_of(h).all) {
+      if (!contains(cache_shape{shape.name, shape.set}, h, il)) continue;
+      layer.compressor_bytes += (compressor_bytes(shape) * rows).value();
     }
   }
   return layer;
 }
 
-}  // namespace kvbudget::llama_cpp
+}  // namespace kvbudget::detail::llama_cpp

@@ -5,7 +5,7 @@
 
 #include <kvbudget/engines/llama_cpp/memory.hpp>
 
-namespace kvbudget::llama_cpp::detail {
+namespace kvbudget::detail::llama_cpp {
 
 [[nodiscard]] constexpr bool is_quantized(storage_type t) noexcept { return t.block_elements > 1; }
 
@@ -68,4 +68,4 @@ namespace kvbudget::llama_cpp::detail {
   return refusal_of_context(h, s);
 }
 
-}  // namespace kvbudget::llama_cpp::detail
+}  // namespace kvbudget::detail::llama_cpp

@@ -4,9 +4,9 @@
 // tools/server/server.cpp.
 #pragma once
 
-#include <kvbudget/storage_type.hpp>
+#include <kvbudget/core/storage_type.hpp>
 
-namespace kvbudget::llama_cpp {
+namespace kvbudget::detail::llama_cpp {
 
 inline constexpr std::uint32_t max_devices = 16;  ///< LLAMA_MAX_DEVICES
 
@@ -58,4 +58,4 @@ struct settings {
   return s;
 }
 
-}  // namespace kvbudget::llama_cpp
+}  // namespace kvbudget::detail::llama_cpp

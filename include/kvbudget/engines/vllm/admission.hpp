@@ -5,9 +5,7 @@
 
 #include <kvbudget/engines/vllm/cache_plan.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 /// What one request of `limits` counts in the check of a stage.
 [[nodiscard]] constexpr checked_count checked_bytes(const cache_plan& p, std::size_t stage,
@@ -44,6 +42,4 @@ namespace detail {
   return fitting;
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -8,7 +8,7 @@
 
 #include <kvbudget/engines/vllm/kernel_block_sizes.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// v1/attention/selector.py: AttentionSelectorConfig, what one layer asks for.
 struct attention_selector {
@@ -21,8 +21,6 @@ struct attention_selector {
   bool decoder = true;  ///< false: cross attention
   bool non_causal = false;
 };
-
-namespace detail {
 
 /// What a layer or its model asks for and some backends do not have.
 enum backend_feature : std::uint16_t {
@@ -203,21 +201,17 @@ struct selectable_backends {
          (dtypes == model_types::half && t != state_dtype::float32);
 }
 
-}  // namespace detail
-
 /// v1/attention/backend.py:validate_configuration, with what each backend overrides.
 [[nodiscard]] constexpr bool validate_configuration(attention_backend backend, const backend_context& c,
                                                     const attention_selector& s) noexcept {
-  using detail::query_kind;
-  const detail::backend_facts* const facts = detail::selectable_backends::find(backend);
+  const backend_facts* const facts = selectable_backends::find(backend);
   const query_kind asked = s.use_sparse ? query_kind::sparse_mla : s.use_mla ? query_kind::mla : query_kind::ordinary;
   if (facts == nullptr || facts->kind != asked) return false;
   if (c.device.major < facts->first_major || c.device.major > facts->last_major) return false;
-  if ((facts->refuses & detail::features_of(c, s)) != 0 || (facts->types & detail::only(s.cache_dtype)) == 0)
-    return false;
-  if (!detail::takes_model_type(facts->dtypes, c.model_dtype)) return false;
+  if ((facts->refuses & features_of(c, s)) != 0 || (facts->types & only(s.cache_dtype)) == 0) return false;
+  if (!takes_model_type(facts->dtypes, c.model_dtype)) return false;
   if (c.user_block_size && !model_kernel_block_sizes(backend, c).supports(*c.user_block_size)) return false;
-  return detail::takes_shape(backend, c, s);
+  return takes_shape(backend, c, s);
 }
 
 using backend_list = fixed_vector<attention_backend, 10>;
@@ -282,8 +276,6 @@ struct backend_choice {
   return choice;
 }
 
-namespace detail {
-
 /// The backend that a model brings along for a role; `none` for a recurrent layer, nothing where the selector decides.
 [[nodiscard]] constexpr std::optional<attention_backend> backend_of_role(layer_role role) noexcept {
   using enum attention_backend;
@@ -314,14 +306,12 @@ namespace detail {
   return {version >= 3 ? flash_attn_diffkv : triton_attn_diffkv, refusal::none};
 }
 
-}  // namespace detail
-
 /// What the layer asks the selector for; backends that a model brings along are given without a question.
 [[nodiscard]] constexpr backend_choice select_backend(const layer_class& layer, cache_dtype type,
                                                       const backend_context& c) {
   using enum layer_role;
-  if (const auto fixed = detail::backend_of_role(layer.role)) return {*fixed, refusal::none};
-  if (layer.role == diffkv_attention) return detail::select_diffkv_backend(layer, type, c);
+  if (const auto fixed = backend_of_role(layer.role)) return {*fixed, refusal::none};
+  if (layer.role == diffkv_attention) return select_diffkv_backend(layer, type, c);
   // Chunked layers ask for the packed type even where it is spared.
   if (layer.role == chunked_attention && is_turboquant(c.cache_dtype))
     return {attention_backend::none, refusal::no_attention_backend};
@@ -352,4 +342,4 @@ enum class kv_cache_layout : std::uint8_t { lbnhc, lbhnc, blnhc, blhnc };
 inline constexpr const char* kv_cache_layout_names[] = {"LBNHC", "LBHNC", "BLNHC", "BLHNC"};
 [[nodiscard]] constexpr bool is_block_outermost(kv_cache_layout l) noexcept { return l >= kv_cache_layout::blnhc; }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -5,7 +5,7 @@
 
 #include <kvbudget/engines/vllm/kv_cache_spec.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 inline constexpr std::uint64_t default_block_size = 16;  ///< config/cache.py: CacheConfig.DEFAULT_BLOCK_SIZE
 
@@ -44,7 +44,7 @@ struct block_size_choice {
   // smallest candidate that all accept is the common multiple of the smallest sizes.
   checked_count common = 1U;
   for (const attention_backend b : backends) {
-    common = detail::lcm(common.value(), model_kernel_block_sizes(b, c).smallest());
+    common = lcm(common.value(), model_kernel_block_sizes(b, c).smallest());
   }
   return {common.value(), refusal::none};
 }
@@ -88,7 +88,7 @@ struct aligned_block_size {
     one_token = token_page_bytes(in, attention_backend::turboquant, in.cache_dtype);
     if (in.has_skip_layers) {
       const std::uint64_t plain = token_page_bytes(in, attention_backend::none, cache_dtype::automatic);
-      one_token = detail::lcm(one_token, plain).value();
+      one_token = lcm(one_token, plain).value();
     }
   } else {
     one_token = token_page_bytes(in, in.first_backend, in.cache_dtype);
@@ -132,4 +132,4 @@ struct heterogeneous_block_size {
   return result;
 }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

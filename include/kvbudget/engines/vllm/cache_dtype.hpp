@@ -6,9 +6,7 @@
 
 #include <kvbudget/engines/vllm/resolved_settings.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 /// What the settings ask for, else the checkpoint.
 [[nodiscard]] constexpr cache_dtype asked_cache_dtype(const model& m, const settings& s) noexcept {
@@ -98,6 +96,4 @@ struct skip_layers {
          role == layer_role::sparse_mla;
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

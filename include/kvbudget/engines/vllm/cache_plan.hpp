@@ -4,7 +4,7 @@
 #include <kvbudget/engines/vllm/groups.hpp>
 #include <kvbudget/engines/vllm/resolved_settings.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// One pipeline stage; every rank of it is alike.
 struct stage_plan {
@@ -59,4 +59,4 @@ struct cache_plan {
   [[nodiscard]] constexpr bool has_groups() const noexcept { return !groups.families.empty(); }
 };
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -5,7 +5,7 @@
 
 #include <kvbudget/engines/vllm/layer_sets.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// Part of a family of groups: a list of layers with one page size. Layer p of the list belongs to group p % count.
 struct group_member {
@@ -41,8 +41,6 @@ struct kv_cache_groups {
     return specs[members[f.first_member].spec].spec;
   }
 };
-
-namespace detail {
 
 /// How many of the positions [begin, end) are j modulo k.
 [[nodiscard]] constexpr std::uint64_t positions_of_group(std::uint64_t begin, std::uint64_t end, std::uint64_t j,
@@ -83,6 +81,4 @@ constexpr void put_all_into_one_group(kv_cache_groups& groups, bool uniform_type
   return a / b + (a % b != 0 ? 1U : 0U);
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -5,7 +5,7 @@
 
 #include <kvbudget/engines/vllm/packed_groups.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// _get_kv_cache_groups_uniform_page_size: layers of one kind are spread over groups of `size` layers, where size is
 /// that of the smallest kind, or of the largest where it is less than 1.5 times that (less in older releases).
@@ -17,8 +17,7 @@ constexpr void get_kv_cache_groups_uniform_page_size(kv_cache_groups& groups) {
   std::uint32_t layers_of[max_layer_classes] = {};
   for (std::size_t i = 0; i < groups.specs.size(); ++i) {
     std::size_t bucket = 0;
-    while (bucket < merged.size() &&
-           detail::merge(merged[bucket], groups.specs[i].spec) != detail::merge_result::merged) {
+    while (bucket < merged.size() && merge(merged[bucket], groups.specs[i].spec) != merge_result::merged) {
       ++bucket;
     }
     if (bucket == merged.size()) merged.push_back(groups.specs[i].spec);
@@ -34,13 +33,13 @@ constexpr void get_kv_cache_groups_uniform_page_size(kv_cache_groups& groups) {
   const std::uint32_t size = alike ? largest : smallest;
   for (std::size_t b = 0; b < merged.size(); ++b) {
     group_family family;
-    family.count = detail::div_ceil_u32(layers_of[b], size);
+    family.count = div_ceil_u32(layers_of[b], size);
     family.first_member = static_cast<std::uint32_t>(groups.members.size());
     family.padding_layers = family.count * size - layers_of[b];
     std::uint32_t offset = 0;
     for (std::size_t i = 0; i < groups.specs.size(); ++i) {
       if (bucket_of[i] != b) continue;
-      groups.members.push_back(detail::as_member(groups.specs[i], i, offset));
+      groups.members.push_back(as_member(groups.specs[i], i, offset));
       offset += groups.specs[i].num_layers;
       family.specs |= std::uint64_t{1} << i;
       ++family.num_members;
@@ -48,8 +47,6 @@ constexpr void get_kv_cache_groups_uniform_page_size(kv_cache_groups& groups) {
     groups.families.push_back(family);
   }
 }
-
-namespace detail {
 
 [[nodiscard]] constexpr bool has_one_page_size(const layer_sets& sets) noexcept {
   for (const layer_set& set : sets) {
@@ -102,15 +99,13 @@ constexpr void form_groups(kv_cache_groups& groups, kv_cache_layout layout, bool
   else try_full_allocation(groups);
 }
 
-}  // namespace detail
-
 /// get_kv_cache_groups: the whole decision, on all layers of the model. `sets` are the specs of the layers in the
 /// order of registration, stage after stage.
 [[nodiscard]] constexpr kv_cache_groups get_kv_cache_groups(const layer_sets& sets, kv_cache_layout layout,
                                                             bool disable_hybrid_kv_cache_manager) {
   kv_cache_groups groups;
   groups.specs = sets;
-  detail::form_groups(groups, layout, disable_hybrid_kv_cache_manager);
+  form_groups(groups, layout, disable_hybrid_kv_cache_manager);
   return groups;
 }
 
@@ -126,7 +121,7 @@ struct group_shape {
   checked_count sum = 0U;
   for (std::size_t m = family.first_member; m < family.first_member + family.num_members; ++m) {
     const group_member& member = groups.members[m];
-    const std::uint64_t n = detail::member_layers(member, family.count, j, stage);
+    const std::uint64_t n = member_layers(member, family.count, j, stage);
     shape.num_layers += n;
     sum += groups.specs[member.spec].spec.page_size_bytes() * n;
   }
@@ -150,7 +145,7 @@ struct group_shape {
         const kv_cache_spec& spec = groups.specs[member.spec].spec;
         const checked_count page = spec.page_size_bytes();
         sum += (block_outermost ? page : round_up(page, spec.block_stride_alignment())) *
-               detail::member_layers(member, family.count, j, stage);
+               member_layers(member, family.count, j, stage);
       }
       widest = larger(widest, sum);
     }
@@ -159,7 +154,7 @@ struct group_shape {
   checked_count alignment = 1U;
   for (const layer_set& set : groups.specs) {
     if (stage < max_pipeline_stages && set.per_stage[stage] == 0) continue;
-    alignment = detail::lcm(alignment.value(), set.spec.block_stride_alignment().value());
+    alignment = lcm(alignment.value(), set.spec.block_stride_alignment().value());
   }
   return round_up(widest, alignment).value();
 }
@@ -183,4 +178,4 @@ struct group_shape {
   return sum;
 }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

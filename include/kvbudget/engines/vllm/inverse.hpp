@@ -3,7 +3,7 @@
 
 #include <kvbudget/engines/vllm/plan.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// One request as users see it.
 struct request {
@@ -99,4 +99,4 @@ struct request {
   return most_concurrent_requests(p, std::span<const request>(&r, 1));
 }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -7,7 +7,7 @@
 
 #include <kvbudget/engines/vllm/model.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// What backend selection depends on beside the layer: the parts of model and settings that are settled by then.
 struct backend_context {
@@ -89,8 +89,6 @@ struct flash_attn_query {
   return d.major == 9 || d.major == 10;
 }
 
-namespace detail {
-
 /// By device or by force; on Hopper, the fourth version for shapes that the third does not have.
 [[nodiscard]] constexpr std::uint32_t usual_flash_attn_version(const backend_context& c,
                                                                const flash_attn_query& q) noexcept {
@@ -107,14 +105,12 @@ namespace detail {
          !c.mm_prefix && !c.use_dcp;
 }
 
-}  // namespace detail
-
 /// v1/attention/backends/fa_utils.py:get_flash_attn_version.
 [[nodiscard]] constexpr std::uint32_t get_flash_attn_version(const backend_context& c,
                                                              const flash_attn_query& q) noexcept {
-  const std::uint32_t version = detail::usual_flash_attn_version(c, q);
+  const std::uint32_t version = usual_flash_attn_version(c, q);
   if (version != 4 || c.device.major < 10) return version;
-  if (q.head_size == 256 && q.one_size()) return detail::fa4_hd256_runs(c, q) ? 4 : 2;
+  if (q.head_size == 256 && q.one_size()) return fa4_hd256_runs(c, q) ? 4 : 2;
   const bool fits = q.head_size <= 128 || (q.head_size == 192 && q.head_size_v == 128);
   return fits ? 4 : 2;
 }
@@ -127,8 +123,6 @@ namespace detail {
   if (c.device.major == 9) return version == 3 || (version == 4 && (q.head_size == 0 || q.head_size == 512));
   return c.device.major == 10 && version == 4;
 }
-
-namespace detail {
 
 /// get_supported_kernel_block_sizes of the backends that say the same for every device and layer, in the order of the
 /// enumeration. Those of FlashAttention and FlashInfer stand for devices without special kernels.
@@ -198,8 +192,6 @@ static_assert(fixed_block_sizes::in_order());
   return kernel_block_sizes::range(16, large ? 1024 : 64);
 }
 
-}  // namespace detail
-
 /// The block sizes of a backend. vLLM asks twice: while it settles the block size, with the model's head size and
 /// cache type; and for a layer, with the layer's own.
 [[nodiscard]] constexpr kernel_block_sizes get_supported_kernel_block_sizes(attention_backend backend,
@@ -211,9 +203,9 @@ static_assert(fixed_block_sizes::in_order());
   switch (backend) {
     case flash_attn:
     case flash_attn_diffkv:
-    case triton_flash_attn: return detail::flash_attn_block_sizes(c, head_size, head_size_v, type);
-    case flashinfer: return detail::flashinfer_block_sizes(c);
-    default: return detail::fixed_block_sizes::rows[static_cast<std::size_t>(backend)].block_sizes;
+    case triton_flash_attn: return flash_attn_block_sizes(c, head_size, head_size_v, type);
+    case flashinfer: return flashinfer_block_sizes(c);
+    default: return fixed_block_sizes::rows[static_cast<std::size_t>(backend)].block_sizes;
   }
 }
 [[nodiscard]] constexpr kernel_block_sizes model_kernel_block_sizes(attention_backend backend,
@@ -221,4 +213,4 @@ static_assert(fixed_block_sizes::in_order());
   return get_supported_kernel_block_sizes(backend, c, c.head_size, 0, c.cache_dtype);
 }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -5,7 +5,7 @@
 
 #include <kvbudget/engines/vllm/backends.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 enum class spec_kind : std::uint8_t {
   full_attention,
@@ -20,7 +20,6 @@ inline constexpr const char* spec_kind_names[] = {
     "FullAttentionSpec",         "MLAAttentionSpec",   "SlidingWindowSpec", "SlidingWindowMLASpec",
     "ChunkedLocalAttentionSpec", "CrossAttentionSpec", "MambaSpec"};
 
-namespace detail {
 [[nodiscard]] constexpr std::uint64_t gcd(std::uint64_t a, std::uint64_t b) noexcept {
   while (b != 0) {
     const std::uint64_t rest = a % b;
@@ -32,7 +31,6 @@ namespace detail {
 [[nodiscard]] constexpr checked_count lcm(std::uint64_t a, std::uint64_t b) noexcept {
   return checked_count(a) / gcd(a, b) * b;
 }
-}  // namespace detail
 
 /// KVCacheSpec and its subclasses. Two layers share a group only when the fields that vLLM compares are equal.
 struct kv_cache_spec {
@@ -92,7 +90,7 @@ struct kv_cache_spec {
   /// get_block_stride_alignment.
   [[nodiscard]] constexpr checked_count block_stride_alignment() const noexcept {
     if (stride_kernel_block != 0) {
-      const std::uint64_t common = detail::gcd(stride_kernel_block, block_size);
+      const std::uint64_t common = gcd(stride_kernel_block, block_size);
       if (common == block_size) return 1U;
       kv_cache_spec kernel = *this;
       kernel.block_size = common;
@@ -209,4 +207,4 @@ struct state_size {
           refusal::none};
 }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -6,7 +6,7 @@
 
 #include <kvbudget/engines/vllm/kv_cache_spec.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// Layers with equal specs: how many of them each pipeline stage has.
 struct layer_set {
@@ -17,8 +17,6 @@ struct layer_set {
 };
 /// In the order in which the layers are registered first.
 using layer_sets = fixed_vector<layer_set, max_layer_classes>;
-
-namespace detail {
 
 /// False where there are too many different specs.
 constexpr bool add_layers(layer_sets& sets, const layer_set& more) {
@@ -54,20 +52,18 @@ enum class merge_result : std::uint8_t { merged, different, window_conflict };
   return merge_result::merged;
 }
 
-}  // namespace detail
-
 /// is_kv_cache_spec_uniform: all layers merge into one spec. Full layers with two different windows are an error there.
-[[nodiscard]] constexpr detail::merge_result is_kv_cache_spec_uniform(const layer_sets& sets) noexcept {
-  detail::merge_result result = detail::merge_result::merged;
+[[nodiscard]] constexpr merge_result is_kv_cache_spec_uniform(const layer_sets& sets) noexcept {
+  merge_result result = merge_result::merged;
   if (sets.empty()) return result;
   for (const layer_set& set : sets) {
-    if (set.spec.kind != sets[0].spec.kind) return detail::merge_result::different;
+    if (set.spec.kind != sets[0].spec.kind) return merge_result::different;
   }
   kv_cache_spec all = sets[0].spec;
   for (const layer_set& set : sets) {
-    const detail::merge_result one = detail::merge(all, set.spec);
-    if (one == detail::merge_result::window_conflict) return one;
-    if (one == detail::merge_result::different) result = one;
+    const merge_result one = merge(all, set.spec);
+    if (one == merge_result::window_conflict) return one;
+    if (one == merge_result::different) result = one;
   }
   return result;
 }
@@ -99,8 +95,6 @@ enum class merge_result : std::uint8_t { merged, different, window_conflict };
   return true;
 }
 
-namespace detail {
-
 [[nodiscard]] constexpr bool is_local(const kv_cache_spec& spec) noexcept {
   return spec.is_sliding() || spec.kind == spec_kind::chunked_local_attention;
 }
@@ -130,22 +124,19 @@ constexpr void promote(kv_cache_spec& spec, std::uint64_t block_size) {
   spec.extra_retained_tokens = 0;
 }
 
-}  // namespace detail
-
 /// _promote_local_kv_cache_specs: beside full layers, sliding and chunked ones get blocks for all tokens. The page of
 /// a promoted layer is recomputed at the full layers' block size.
 [[nodiscard]] constexpr refusal promote_local_kv_cache_specs(layer_sets& sets) {
-  using detail::merge_result;
   const merge_result before = is_kv_cache_spec_uniform(sets);
   if (before == merge_result::window_conflict) return refusal::several_windows_in_one_group;
   if (before == merge_result::merged || is_uniform_type(sets)) return refusal::none;
-  if (const auto block_size = detail::block_size_to_promote_to(sets)) {
+  if (const auto block_size = block_size_to_promote_to(sets)) {
     layer_sets promoted;
     for (const layer_set& set : sets) {
       if (set.spec.kind == spec_kind::sliding_window_mla) return refusal::promoted_compressor;
       layer_set next = set;
-      if (detail::is_local(next.spec)) detail::promote(next.spec, *block_size);
-      detail::add_layers(promoted, next);
+      if (is_local(next.spec)) promote(next.spec, *block_size);
+      add_layers(promoted, next);
     }
     sets = promoted;
   }
@@ -169,7 +160,7 @@ constexpr void promote(kv_cache_spec& spec, std::uint64_t block_size) {
     return refusal::none;
   }
   sets = parts[0];
-  for (const layer_set& set : parts[1]) detail::add_layers(sets, set);
+  for (const layer_set& set : parts[1]) add_layers(sets, set);
   return refusal::none;
 }
 
@@ -195,10 +186,10 @@ constexpr void promote(kv_cache_spec& spec, std::uint64_t block_size) {
       }
       if (spec.page_size_bytes() != checked_count(max_page_size)) return refusal::pages_cannot_be_unified;
     }
-    detail::add_layers(unified, next);
+    add_layers(unified, next);
   }
   sets = unified;
   return refusal::none;
 }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

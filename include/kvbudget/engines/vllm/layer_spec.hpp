@@ -5,9 +5,7 @@
 
 #include <kvbudget/engines/vllm/used_classes.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 /// config/vllm.py:num_prefill_lookahead_tokens less one: what a draft of several MTP modules may read again below the
 /// window.
@@ -198,6 +196,4 @@ constexpr void add_compressor_states(const spec_question& q, kv_cache_spec& spec
   return result;
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -7,10 +7,10 @@
 #include <optional>
 #include <span>
 
-#include <kvbudget/checked.hpp>
-#include <kvbudget/plan.hpp>
+#include <kvbudget/core/checked.hpp>
+#include <kvbudget/core/pool.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// `--kv-cache-dtype` (config/cache.py: CacheDType). `automatic` is spelled "auto": the model's own type.
 enum class cache_dtype : std::uint8_t {
@@ -453,4 +453,4 @@ inline constexpr const char* refusal_texts[] = {
     "not enough memory to serve even a single token"};
 [[nodiscard]] constexpr const char* text(refusal r) noexcept { return refusal_texts[static_cast<std::size_t>(r)]; }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

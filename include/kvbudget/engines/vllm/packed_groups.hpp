@@ -5,7 +5,7 @@
 
 #include <kvbudget/engines/vllm/group_families.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// _approximate_gcd: the chunk size d in [lowest, max(values)] that wastes least when every value is rounded up to a
 /// multiple of d; the larger one of equals.
@@ -25,8 +25,6 @@ template <class Values>
   }
   return best;
 }
-
-namespace detail {
 
 /// Layers that are uniform in type.
 struct type_bucket {
@@ -117,25 +115,23 @@ struct bucket_split {
   return widest;
 }
 
-}  // namespace detail
-
 /// _get_packed_kv_cache_groups: layers of mixed page sizes side by side in one block (block-outermost layouts).
 ///
 /// Buckets hold what is uniform in type. A bucket with equally many layers of each page size is a repeating pattern
 /// and may be split into groups of the same number of repeats; the others stay whole, except states, which are split
 /// until they fit beside what a block needs anyway.
 constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
-  detail::type_buckets buckets = detail::buckets_of(groups.specs);
-  for (detail::type_bucket& b : buckets) detail::add_members(groups, b);
-  const std::uint32_t repeats = detail::repeats_per_group(buckets);
+  type_buckets buckets = buckets_of(groups.specs);
+  for (type_bucket& b : buckets) add_members(groups, b);
+  const std::uint32_t repeats = repeats_per_group(buckets);
   std::uint64_t anchor_bytes = 0;
-  for (const detail::type_bucket& b : buckets) {
-    const detail::bucket_split split = detail::split_of(groups.specs, b, repeats);
+  for (const type_bucket& b : buckets) {
+    const bucket_split split = split_of(groups.specs, b, repeats);
     const std::uint32_t count = split.as_states ? b.num_layers : split.count;
-    anchor_bytes = larger(anchor_bytes, detail::widest_group(groups, b, count)).value();
+    anchor_bytes = larger(anchor_bytes, widest_group(groups, b, count)).value();
   }
-  for (const detail::type_bucket& b : buckets) {
-    const detail::bucket_split split = detail::split_of(groups.specs, b, repeats);
+  for (const type_bucket& b : buckets) {
+    const bucket_split split = split_of(groups.specs, b, repeats);
     std::uint32_t count = split.count;
     if (split.as_states) {
       const std::uint64_t fitting =
@@ -149,4 +145,4 @@ constexpr void get_packed_kv_cache_groups(kv_cache_groups& groups) {
   }
 }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -5,9 +5,7 @@
 
 #include <kvbudget/engines/vllm/model.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 [[nodiscard]] constexpr std::uint64_t heads_per_rank(std::uint64_t heads, std::uint64_t tp) noexcept {
   return heads / tp > 0 ? heads / tp : 1;
@@ -97,6 +95,4 @@ struct stage_bounds {
   return bounds;
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

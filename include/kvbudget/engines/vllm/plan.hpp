@@ -9,9 +9,7 @@
 #include <kvbudget/engines/vllm/scheduling.hpp>
 #include <kvbudget/engines/vllm/stage_specs.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 /// Each kind of layer gets its backend, which may settle the cache type of sparse MLA for the layers after it.
 [[nodiscard]] constexpr refusal select_backends(const model& m, used_classes& used, backend_context& context,
@@ -164,8 +162,6 @@ constexpr void count_capacity(const settings& s, cache_plan& p) {
   p.tokens = static_cast<std::uint64_t>(tokens);
 }
 
-}  // namespace detail
-
 /// What vLLM allocates for `model` with `settings`, or why it does not start. Raises a size_error where a size does
 /// not fit in 64 bits; takes some microseconds and no memory but its result.
 ///
@@ -173,22 +169,22 @@ constexpr void count_capacity(const settings& s, cache_plan& p) {
 /// are known all the same.
 [[nodiscard]] constexpr cache_plan plan(const model& m, const settings& s) {
   cache_plan p;
-  p.reason = detail::resolve_layers(m, s, p);
+  p.reason = resolve_layers(m, s, p);
   if (p.reason != refusal::none) return p;
   if (!p.has_groups()) {
     // Nothing is cached: the pool still has its null block.
     p.num_blocks = 1;
     return p;
   }
-  p.reason = detail::add_stages(s, p);
+  p.reason = add_stages(s, p);
   if (p.reason != refusal::none) return p;
-  detail::resolve_scheduling_blocks(s, p);
-  detail::add_memory(s, p);
-  p.reason = detail::fit_max_model_len(s, p);
+  resolve_scheduling_blocks(s, p);
+  add_memory(s, p);
+  p.reason = fit_max_model_len(s, p);
   if (p.reason != refusal::none) return p;
-  detail::check_stages(p);
-  detail::count_capacity(s, p);
+  check_stages(p);
+  count_capacity(s, p);
   return p;
 }
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

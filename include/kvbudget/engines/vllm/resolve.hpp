@@ -5,9 +5,7 @@
 
 #include <kvbudget/engines/vllm/cache_dtype.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 /// engine/arg_utils.py:get_batch_defaults and _set_default_max_num_seqs_and_batched_tokens_args.
 constexpr void resolve_batch_size(const model& m, const settings& s, resolved_settings& r) {
@@ -100,6 +98,4 @@ constexpr void resolve_scheduling(const model& m, const settings& s, resolved_se
   return resolve_states(m, s, r);
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

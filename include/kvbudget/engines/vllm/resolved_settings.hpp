@@ -5,7 +5,7 @@
 
 #include <kvbudget/engines/vllm/block_size.hpp>
 
-namespace kvbudget::vllm {
+namespace kvbudget::detail::vllm {
 
 /// Settings in force: what was given, else the default for this model and device.
 struct resolved_settings {
@@ -27,4 +27,4 @@ struct resolved_settings {
   distinct_backends backends;
 };
 
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -6,9 +6,7 @@
 
 #include <kvbudget/engines/vllm/cache_plan.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 /// Tokens of a block of the family over all ranks that share its tokens.
 [[nodiscard]] constexpr checked_count tokens_of_block(const kv_cache_spec& spec, const settings& s) noexcept {
@@ -69,6 +67,4 @@ constexpr void resolve_scheduling_blocks(const settings& s, cache_plan& p) {
   p.cache_hit_alignment = hits_at_hash_blocks(s, p) ? p.hash_block_size : p.scheduler_block_size;
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -6,9 +6,7 @@
 #include <kvbudget/engines/vllm/cache_plan.hpp>
 #include <kvbudget/engines/vllm/layer_spec.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 [[nodiscard]] constexpr backend_context make_context(const model& m, const settings& s,
                                                      const resolved_settings& r) noexcept {
@@ -206,6 +204,4 @@ struct layout_demands {
   return refusal::none;
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

@@ -5,9 +5,7 @@
 #include <kvbudget/engines/vllm/group_families.hpp>
 #include <kvbudget/engines/vllm/parallel.hpp>
 
-namespace kvbudget::vllm {
-
-namespace detail {
+namespace kvbudget::detail::vllm {
 
 /// Every kind of layer that occurs, quantized or not, in the order of registration.
 struct used_class {
@@ -83,6 +81,4 @@ using stage_classes = fixed_vector<std::uint8_t, max_layer_classes>;
   return list;
 }
 
-}  // namespace detail
-
-}  // namespace kvbudget::vllm
+}  // namespace kvbudget::detail::vllm

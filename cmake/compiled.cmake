@@ -1,0 +1,23 @@
+# kvbudget::compiled: the interface of kvbudget::kvbudget, its definitions (the .ipp files) compiled once. A source for each
+# engine, found by its folder, and one each for reading, planning and reporting.
+file(GLOB_RECURSE definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/kvbudget/*.ipp)
+set(compiled_sources "")
+foreach(definition IN LISTS definitions)
+  cmake_path(RELATIVE_PATH definition BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/include OUTPUT_VARIABLE header)
+  cmake_path(GET header PARENT_PATH folder)
+  string(MAKE_C_IDENTIFIER ${folder} name)
+  set(includes_of_${name} "${includes_of_${name}}#include <${header}>\n")
+  list(APPEND compiled_sources ${name})
+endforeach()
+list(REMOVE_DUPLICATES compiled_sources)
+foreach(name IN LISTS compiled_sources)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/compiled/${name}.cpp CONTENT "${includes_of_${name}}")
+endforeach()
+list(TRANSFORM compiled_sources PREPEND ${PROJECT_BINARY_DIR}/compiled/)
+list(TRANSFORM compiled_sources APPEND .cpp)
+
+add_library(kvbudget_compiled STATIC ${compiled_sources})
+add_library(kvbudget::compiled ALIAS kvbudget_compiled)
+set_target_properties(kvbudget_compiled PROPERTIES EXPORT_NAME compiled OUTPUT_NAME kvbudget)
+target_compile_definitions(kvbudget_compiled PUBLIC KVBUDGET_COMPILED)
+target_link_libraries(kvbudget_compiled PUBLIC kvbudget::kvbudget)

@@ -1,0 +1,66 @@
+// transformers' options.
+#pragma once
+
+#include <kvbudget/engine/option_row.hpp>
+
+namespace kvbudget::detail::transformers {
+
+/// Names as generate(), the cache classes and their configs have them (generation/configuration_utils.py,
+/// cache_utils.py); `part`, `cache_built_by`, `created_by` and the images are questions of this library.
+inline constexpr option_row option_rows[] = {
+    {.name = "version",
+     .kind = option_kind::text,
+     .values = "a release",
+     .otherwise = "the newest known",
+     .asks = common_part::version},
+    {.name = "cache", .kind = option_kind::word, .values = "dynamic|static|quantized|mems", .otherwise = "dynamic"},
+    {.name = "dtype",
+     .kind = option_kind::text,
+     .values = "an element type",
+     .otherwise = "the config's",
+     .asks = common_part::types},
+    {.name = "batch", .kind = option_kind::count, .otherwise = "1", .asks = common_part::sequences},
+    {.name = "seq_len", .kind = option_kind::count, .otherwise = "0", .asks = common_part::length},
+    {.name = "decode_steps", .kind = option_kind::count, .otherwise = "0", .asks = common_part::length},
+    {.name = "max_cache_len", .kind = option_kind::count, .lowest = 1},
+    {.name = "encoder_seq_len", .kind = option_kind::count, .otherwise = "0"},
+    {.name = "cross_max_cache_len", .kind = option_kind::count, .otherwise = "0"},
+    {.name = "backend", .kind = option_kind::word, .values = "quanto|hqq|HQQ|fp8", .otherwise = "quanto"},
+    {.name = "nbits", .kind = option_kind::count, .otherwise = "4", .lowest = 1, .highest = 8},
+    {.name = "q_group_size", .kind = option_kind::count, .otherwise = "64", .lowest = 1, .highest = 1U << 20U},
+    {.name = "residual_length", .kind = option_kind::count, .otherwise = "128", .highest = 1U << 30U},
+    {.name = "axis_key",
+     .kind = option_kind::other,
+     .values = "0, or the last axis: -1 of Quanto, 1 of HQQ",
+     .otherwise = "0"},
+    {.name = "axis_value",
+     .kind = option_kind::other,
+     .values = "0, or the last axis: -1 of Quanto, 1 of HQQ",
+     .otherwise = "0"},
+    {.name = "use_mems", .kind = option_kind::boolean},
+    {.name = "part",
+     .kind = option_kind::text,
+     .values = "a part of a composite config",
+     .otherwise = "the text model"},
+    {.name = "cache_built_by",
+     .kind = option_kind::word,
+     .values = "forward-default|generate-dynamic|generate-static",
+     .otherwise = "forward-default"},
+    {.name = "images_per_sequence", .kind = option_kind::count},
+    {.name = "tiles_per_image", .kind = option_kind::other},
+    {.name = "image_size", .kind = option_kind::other},
+    {.name = "created_by", .kind = option_kind::text},
+    {.name = "output_field", .kind = option_kind::other},
+    {.name = "pipeline_stages",
+     .kind = option_kind::count,
+     .otherwise = "1",
+     .asks = common_part::pipeline_parallel,
+     .lowest = 1,
+     .highest = 1024},
+    {.name = "stage_layers",
+     .kind = option_kind::other,
+     .values = "the layers of each stage",
+     .asks = common_part::stage_layers},
+};
+
+}  // namespace kvbudget::detail::transformers

@@ -1,0 +1,98 @@
+// vLLM's options.
+#pragma once
+
+#include <kvbudget/engine/option_row.hpp>
+
+namespace kvbudget::detail::vllm {
+
+inline constexpr std::uint64_t any_size = ~std::uint64_t{0} >> 1U;
+inline constexpr std::uint64_t any_length = std::uint64_t{1} << 40U;
+inline constexpr std::uint64_t any_block = std::uint64_t{1} << 30U;
+
+/// Names of the command line (engine/arg_utils.py) with underscores. `available_memory` is what is left for the cache
+/// on each device, or a list by pipeline stage; `pp_layer_partition` stands for VLLM_PP_LAYER_PARTITION, `device` for
+/// the kind of GPU, `usage_context` for the server or the class LLM.
+inline constexpr option_row option_rows[] = {
+    {.name = "version",
+     .kind = option_kind::text,
+     .values = "a release",
+     .otherwise = "0.32.0",
+     .asks = common_part::version},
+    {.name = "device",
+     .kind = option_kind::text,
+     .values = "a CUDA device or sm90",
+     .otherwise = "H100",
+     .asks = common_part::device_kind},
+    {.name = "usage_context",
+     .kind = option_kind::word,
+     .values = "openai_api_server|llm_class",
+     .otherwise = "openai_api_server"},
+    {.name = "available_memory", .values = "bytes, or a list by pipeline stage", .asks = common_part::device_memory},
+    {.name = "kv_cache_memory_bytes", .kind = option_kind::count, .highest = any_size},
+    {.name = "max_model_len",
+     .values = "a length, -1 or auto",
+     .otherwise = "the model's",
+     .asks = common_part::length},
+    {.name = "max_num_batched_tokens",
+     .kind = option_kind::count,
+     .otherwise = "vLLM's choice",
+     .lowest = 1,
+     .highest = any_length},
+    {.name = "max_num_seqs",
+     .kind = option_kind::count,
+     .otherwise = "vLLM's choice",
+     .lowest = 1,
+     .highest = any_length},
+    {.name = "block_size",
+     .kind = option_kind::count,
+     .otherwise = "the backend's choice",
+     .lowest = 1,
+     .highest = any_block},
+    {.name = "num_gpu_blocks_override", .kind = option_kind::count, .lowest = 1, .highest = any_size},
+    {.name = "kv_cache_dtype",
+     .kind = option_kind::text,
+     .values = "a cache type",
+     .otherwise = "auto",
+     .asks = common_part::types},
+    {.name = "kv_cache_dtype_skip_layers", .values = "layer indices and \"sliding_window\""},
+    {.name = "dtype",
+     .kind = option_kind::word,
+     .values = "auto|half|float16|bfloat16|float|float32",
+     .otherwise = "auto"},
+    {.name = "tensor_parallel_size",
+     .kind = option_kind::count,
+     .otherwise = "1",
+     .asks = common_part::tensor_parallel,
+     .lowest = 1,
+     .highest = 1024},
+    {.name = "pipeline_parallel_size",
+     .kind = option_kind::count,
+     .otherwise = "1",
+     .asks = common_part::pipeline_parallel,
+     .lowest = 1,
+     .highest = 1024},
+    {.name = "pp_layer_partition", .values = "the layers of each stage", .asks = common_part::stage_layers},
+    {.name = "decode_context_parallel_size",
+     .kind = option_kind::count,
+     .otherwise = "1",
+     .lowest = 1,
+     .highest = 1024},
+    {.name = "enable_prefix_caching", .kind = option_kind::boolean, .otherwise = "vLLM's choice"},
+    {.name = "enable_chunked_prefill", .kind = option_kind::boolean, .otherwise = "vLLM's choice"},
+    {.name = "async_scheduling", .kind = option_kind::boolean, .otherwise = "vLLM's choice"},
+    {.name = "disable_hybrid_kv_cache_manager", .kind = option_kind::boolean, .otherwise = "false"},
+    {.name = "attention_backend", .kind = option_kind::text, .values = "a backend", .otherwise = "vLLM's choice"},
+    {.name = "mamba_block_size", .kind = option_kind::count, .lowest = 1, .highest = any_block},
+    {.name = "mamba_cache_dtype",
+     .kind = option_kind::word,
+     .values = "auto|float32|float16|bfloat16",
+     .otherwise = "auto"},
+    {.name = "mamba_ssm_cache_dtype",
+     .kind = option_kind::word,
+     .values = "auto|float32|float16|bfloat16",
+     .otherwise = "auto"},
+    {.name = "speculative_config", .values = "an object with method and num_speculative_tokens"},
+    {.name = "hf_overrides", .values = "an object of config fields"},
+};
+
+}  // namespace kvbudget::detail::vllm
