@@ -4,6 +4,7 @@
 #include <kvbudget/engine/option_row.hpp>
 #include <kvbudget/engines/engines.hpp>
 #include <kvbudget/engines/llama_cpp/engine.hpp>
+#include <kvbudget/engines/mlx_lm/engine.hpp>
 #include <kvbudget/engines/none/engine.hpp>
 #include <kvbudget/engines/transformers/engine.hpp>
 #include <kvbudget/engines/vllm/engine.hpp>
@@ -12,7 +13,7 @@ namespace kvbudget {
 
 namespace detail {
 inline constexpr engine engine_list[] = {none::definition, transformers::definition, llama_cpp::definition,
-                                         vllm::definition};
+                                         vllm::definition, mlx_lm::definition};
 }
 
 KVBUDGET_INLINE std::span<const engine> engines() { return detail::engine_list; }
