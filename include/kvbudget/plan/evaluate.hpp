@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <kvbudget/engine/placement_parts.hpp>
-#include <kvbudget/engine/engine.hpp>
+#include <kvbudget/engines/engines.hpp>
 #include <kvbudget/plan/assess.hpp>
 #include <kvbudget/plan/question.hpp>
 

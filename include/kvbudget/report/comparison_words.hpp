@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <kvbudget/report/compare.hpp>
+#include <kvbudget/report/comparison.hpp>
 #include <kvbudget/report/format.hpp>
 #include <kvbudget/report/sheet.hpp>
 

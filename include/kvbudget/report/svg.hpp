@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 #include <fmt/format.h>
-#include <kvbudget/report/plot.hpp>
+#include <kvbudget/report/plot_data.hpp>
 
 namespace kvbudget::detail::svg {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kvbudget/config/engine_version.hpp>
+#include <kvbudget/config/read_model.hpp>
 #include <kvbudget/config/stated_dtype.hpp>
 #include <kvbudget/engine/options.hpp>
 #include <kvbudget/engines/transformers/options.hpp>
